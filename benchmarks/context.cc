@@ -1,0 +1,137 @@
+#include "benchmarks/context.h"
+
+#include <ATen/Context.h>
+#include <ATen/Version.h>
+#include <sched.h>
+#include <torch/version.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "benchmarks/build_info.h"
+#include "git_commit.h"
+#include "ops/cuda/library.h"
+#include "ops/onednn/version.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+std::string first_match(const std::string& text, const std::string& expression) {
+  std::smatch match;
+  return std::regex_search(text, match, std::regex(expression)) ? match[1].str() : std::string();
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return {};
+}
+
+/// The CPUs of the affinity mask, as 0-3,8.
+std::string affinity() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return {};
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &mask)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &mask)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpu) +
+            (last > cpu ? "-" + std::to_string(last) : "");
+    cpu = last;
+  }
+  return text;
+}
+
+/// NAME=value of those that are set.
+std::string environment(const std::vector<const char*>& names) {
+  std::string text;
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name))
+      text += (text.empty() ? "" : " ") + std::string(name) + '=' + value;
+  }
+  return text.empty() ? "default" : text;
+}
+
+/// CUDA counts 13000 for 13.0.
+std::string cuda_version(int number) {
+  return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
+}
+
+void add_gpu(Entries& entries) {
+  const ops::CudaLibrary* library = ops::cuda_library();
+  if (library == nullptr) return;
+  const ops::CudaDevice device = library->device();
+  std::ostringstream memory;
+  memory << device.memory_bytes;
+  entries.emplace_back("gpu", device.name);
+  entries.emplace_back("gpu_memory_bytes", memory.str());
+  entries.emplace_back("cuda_driver", cuda_version(device.driver));
+  entries.emplace_back("cuda_runtime", cuda_version(device.runtime));
+  entries.emplace_back("cudnn", std::to_string(at::globalContext().versionCuDNN()));
+}
+
+void add_peaks(Entries& entries, const std::vector<Row>& rows, Peaks& peaks) {
+  std::set<std::string> seen;
+  for (const auto& row : rows) {
+    const std::string machine =
+        std::string(name(row.device)) + "_threads" + std::to_string(row.threads);
+    const std::string precise = machine + "_" + std::string(name(row.precision));
+    if (!seen.insert(precise).second) continue;
+    const Peak& peak = peaks.at(row.device, row.threads, row.precision);
+    std::ostringstream flops;
+    std::ostringstream bytes;
+    flops.precision(4);
+    bytes.precision(4);
+    flops << peak.flops / 1e9 << " GFLOP/s, " << peak.flops_from;
+    bytes << peak.bytes / 1e9 << " GB/s, " << peak.bytes_from;
+    if (peak.flops > 0) entries.emplace_back("peak_flops_" + precise, flops.str());
+    if (peak.bytes > 0 && seen.insert(machine).second)
+      entries.emplace_back("peak_bytes_" + machine, bytes.str());
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> context(const Options& options,
+                                                         const std::vector<Row>& rows,
+                                                         Peaks& peaks) {
+  Entries entries{
+      {"fathom_version", kVersion},
+      {"git_commit", FATHOM_GIT_COMMIT},
+      {"command_line", options.command_line},
+      {"libtorch", TORCH_VERSION},
+      {"libtorch_mkl", first_match(at::get_mkl_version(), "Version ([0-9.]+[^ ]*)")},
+      {"libtorch_onednn", first_match(at::get_mkldnn_version(), "v([0-9.]+)")},
+      {"onednn", ops::onednn::version()},
+      {"compiler", kCompiler},
+      {"compiler_flags", kCompilerFlags},
+      {"cpu", cpu_model()},
+      {"cpu_capability", at::get_cpu_capability()},
+      {"affinity", affinity()},
+      {"openmp",
+       environment({"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY",
+                    "OMP_DYNAMIC", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT", "KMP_AFFINITY"})},
+      {"malloc",
+       environment({"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_",
+                    "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "THP_MEM_ALLOC_ENABLE"})},
+      {"fathom_malloc", "stock"},
+      {"fathom_mkl", "stock"},
+      {"seed", std::to_string(options.seed)},
+      {"data", "synthetic"},
+  };
+  add_gpu(entries);
+  add_peaks(entries, rows, peaks);
+  std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
+  return entries;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+
+namespace fathom::benchmarks {
+
+/// --benchmark_out in Google Benchmark's own JSON, replaced as a whole after every benchmark:
+/// whoever reads the path, at whatever moment and after whatever end, finds a valid file. An
+/// earlier file stays until the first row is there.
+class JsonFile {
+ public:
+  /// Throws UsageError where the file cannot be made.
+  explicit JsonFile(const std::string& path);
+
+  void begin(const benchmark::BenchmarkReporter::Context& context);
+  /// Throws std::runtime_error where the disk refuses; what was written before stays whole.
+  void add(const std::vector<benchmark::BenchmarkReporter::Run>& runs);
+
+ private:
+  void replace();
+
+  std::string path_;
+  std::string part_;  ///< beside path_, renamed over it
+  std::ostringstream text_;
+  std::string closing_;
+  benchmark::JSONReporter writer_;
+};
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,170 @@
+#include "benchmarks/loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+
+#include "benchmarks/resident_memory.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// A step longer than Google Benchmark's minimum time would be reported from a single try.
+constexpr int kLeastSamples = 3;
+constexpr double kSingleSampleSeconds = 20;
+constexpr std::size_t kLeastForPercentiles = 5;
+
+// Two clock reads cost some 50 ns: 0.25 % of a sample at most. A GPU sample also pays one
+// synchronisation.
+constexpr double kShortestSample = 20e-6;
+constexpr double kShortestGpuSample = 1e-3;
+
+// Warm-up ends when a step is no longer faster than the best before it by more than this.
+constexpr double kSteady = 0.02;
+constexpr double kLeastWarmUp = 0.05;
+constexpr double kMostWarmUp = 60;
+constexpr int kMostWarmUpSteps = 10;
+constexpr double kLongSteps = 1;  // seconds from which kMostWarmUpSteps are enough
+
+/// The value that `share` of the sorted samples do not exceed (nearest rank).
+double percentile(const std::vector<double>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
+
+void set(benchmark::State& state, const std::string& name, double value,
+         benchmark::Counter::Flags flags = benchmark::Counter::kDefaults) {
+  if (std::isfinite(value)) state.counters[name] = benchmark::Counter(value, flags);
+}
+
+void set_rate(benchmark::State& state, const std::string& name, double a_step) {
+  set(state, name, a_step, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+}  // namespace
+
+void Loop::run(benchmark::State& state, const Row& row) {
+  try {
+    prepare(row);
+    const ResidentPeak memory;
+    stage_(row, "timing");
+    Samples samples = time(state, row);
+    count(state, row, samples);
+    if (row.device == fixtures::Device::kCpu && memory.bytes())
+      set(state, "peak_memory_bytes", *memory.bytes());
+    samples_[row.name].push_back(std::move(samples));
+    task_->check_finite();
+  } catch (const std::exception& error) {
+    forget();
+    std::string reason = error.what();
+    state.SkipWithError(
+        reason.substr(0, reason.find('\n')).c_str());  // LibTorch appends a backtrace
+  }
+}
+
+std::vector<Samples> Loop::take_samples(const std::string& name) {
+  auto node = samples_.extract(name);
+  return node.empty() ? std::vector<Samples>{} : std::move(node.mapped());
+}
+
+void Loop::prepare(const Row& row) {
+  fixtures::set_threads(row.threads);
+  if (row.subject != subject_) {
+    forget();
+    stage_(row, "building");
+    task_ = row.make();
+    subject_ = row.subject;
+  }
+  if (row.threads == warm_threads_) return;
+  task_->threads_changed();
+  stage_(row, "warming up");
+  warm_up(row);
+  warm_threads_ = row.threads;
+}
+
+void Loop::warm_up(const Row& row) {
+  first_seconds_ = step_seconds(row, /*rehearse=*/false);
+  task_->check();
+  double spent = 0;
+  steady_seconds_ = first_seconds_;
+  for (int step = 1;; ++step) {
+    const double now = step_seconds(row, /*rehearse=*/true);
+    spent += now;
+    const bool steady = now >= (1 - kSteady) * steady_seconds_ && spent >= kLeastWarmUp;
+    steady_seconds_ = std::min(steady_seconds_, now);
+    if (steady || spent >= kMostWarmUp || (step >= kMostWarmUpSteps && spent >= kLongSteps)) return;
+  }
+}
+
+double Loop::step_seconds(const Row& row, bool rehearse) {
+  const auto begin = Clock::now();
+  if (rehearse) {
+    task_->rehearse();
+  } else {
+    task_->run();
+  }
+  fixtures::synchronize(row.device);
+  return seconds(Clock::now() - begin);
+}
+
+Samples Loop::time(benchmark::State& state, const Row& row) {
+  const double shortest =
+      row.device == fixtures::Device::kCpu ? kShortestSample : kShortestGpuSample;
+  const auto steps = static_cast<int64_t>(std::ceil(shortest / std::max(steady_seconds_, 1e-9)));
+  const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kLeastSamples;
+  Samples samples{.steps_per_sample = steps, .us = {}};
+  samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
+  Task& task = *task_;
+  while (state.KeepRunningBatch(least * steps)) {
+    auto begin = Clock::now();
+    for (int sample = 0; sample < least; ++sample) {
+      for (int64_t step = 0; step < steps; ++step) task.run();
+      fixtures::synchronize(row.device);
+      const auto end = Clock::now();
+      samples.us.push_back(seconds(end - begin) * 1e6 / static_cast<double>(steps));
+      begin = end;
+    }
+  }
+  return samples;
+}
+
+void Loop::count(benchmark::State& state, const Row& row, const Samples& samples) {
+  const Figures figures = task_->figures();
+  const Peak& peak = peaks_.at(row.device, row.threads, row.precision);
+  if (figures.items) set_rate(state, "items_per_second", *figures.items);
+  if (figures.flops) {
+    set_rate(state, "flops", *figures.flops);
+    if (peak.flops > 0) set_rate(state, "flops_pct_peak", 100 * *figures.flops / peak.flops);
+  }
+  if (figures.bytes) {
+    set_rate(state, "bytes", *figures.bytes);
+    if (peak.bytes > 0 && *figures.bytes > last_level_cache_bytes()) {
+      set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak.bytes);
+    }
+  }
+  for (const auto& [name, value] : figures.counters) set(state, name, value);
+  if (!figures.label.empty()) state.SetLabel(figures.label);
+
+  std::vector<double> sorted = samples.us;
+  std::sort(sorted.begin(), sorted.end());
+  set(state, "first_step_us", first_seconds_ * 1e6);
+  set(state, "min_us", sorted.front());
+  set(state, "steps_per_sample", static_cast<double>(samples.steps_per_sample));
+  if (sorted.size() >= kLeastForPercentiles) {
+    set(state, "p50_us", percentile(sorted, 0.50));
+    set(state, "p95_us", percentile(sorted, 0.95));
+  }
+}
+
+void Loop::forget() {
+  task_.reset();
+  subject_.clear();
+  warm_threads_ = 0;
+}
+
+}  // namespace fathom::benchmarks

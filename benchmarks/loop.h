@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/peaks.h"
+#include "benchmarks/rows.h"
+
+namespace fathom::benchmarks {
+
+/// Times of one pass through the timed loop.
+struct Samples {
+  int64_t steps_per_sample = 1;
+  std::vector<double>
+      us;  ///< microseconds a step, the mean over steps_per_sample of them, in order
+};
+
+/// The one timed loop: builds a row's task, checks it, warms it up, times it and sets its counters.
+/// Google Benchmark calls it several times for a row, so the task is kept until another subject's
+/// turn.
+class Loop {
+ public:
+  /// `stage` hears what the loop is about to do with a row ("building", "warming up", "timing"),
+  /// outside timed work.
+  using Stage = std::function<void(const Row&, const char*)>;
+
+  Loop(Peaks& peaks, Stage stage) : peaks_(peaks), stage_(std::move(stage)) {}
+
+  /// The body of the benchmark. What goes wrong becomes the row's error, never an exception.
+  void run(benchmark::State& state, const Row& row);
+
+  /// Samples of every pass over a row so far, oldest first; they are handed over.
+  std::vector<Samples> take_samples(const std::string& name);
+
+ private:
+  void prepare(const Row& row);
+  void warm_up(const Row& row);
+  Samples time(benchmark::State& state, const Row& row);
+  void count(benchmark::State& state, const Row& row, const Samples& samples);
+  void forget();
+  double step_seconds(const Row& row, bool rehearse);
+
+  Peaks& peaks_;
+  Stage stage_;
+  std::string subject_;
+  std::unique_ptr<Task> task_;
+  int warm_threads_ = 0;       ///< the count that task_ is warm at
+  double first_seconds_ = 0;   ///< of task_ at warm_threads_
+  double steady_seconds_ = 0;  ///< likewise, the fastest warm-up step
+  std::map<std::string, std::vector<Samples>> samples_;
+};
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,114 @@
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "benchmarks/context.h"
+#include "benchmarks/display.h"
+#include "benchmarks/error.h"
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/loop.h"
+#include "benchmarks/nearest.h"
+#include "benchmarks/options.h"
+#include "benchmarks/output_files.h"
+#include "benchmarks/progress.h"
+#include "benchmarks/rows.h"
+#include "models/table.h"
+#include "ops/fields.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+enum ExitCode { kOk = 0, kUsage = 2, kNothingMatched = 3, kBenchmarkFailed = 4 };
+
+/// True while any exit is Google Benchmark refusing its arguments: it then leaves with 1 or, after
+/// its help, with 0.
+bool exit_is_refusal = false;
+
+/// Google Benchmark ends the process by itself, with 1 for a file that it cannot open.
+void exit_as_usage(int status, void* /*unused*/) {
+  if (status != 1 && !exit_is_refusal) return;
+  std::cout.flush();
+  std::fflush(nullptr);
+  if (exit_is_refusal)
+    std::cerr << "fathom_bench: an argument has a value that Google Benchmark refuses\n";
+  std::_Exit(kUsage);
+}
+
+/// Hands the remaining arguments to Google Benchmark; those that it leaves are unknown to both.
+void initialize_google_benchmark(Options& options, char* program) {
+  std::vector<char*> arguments{program};
+  if (options.help) options.google_benchmark.emplace_back("--help");
+  for (auto& argument : options.google_benchmark) arguments.push_back(argument.data());
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  exit_is_refusal = !options.help;
+  benchmark::Initialize(&count, arguments.data());
+  exit_is_refusal = false;
+  if (count > 1) refuse_argument(arguments[1]);
+}
+
+int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
+  std::cerr << "fathom_bench: no benchmark matches --benchmark_filter=" << filter << '\n';
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  for (const auto& name : nearest(filter, names, 3)) std::cerr << "  nearest: " << name << '\n';
+  std::cerr << "  --benchmark_list_tests prints all " << rows.size() << " names\n";
+  return kNothingMatched;
+}
+
+int run(int argc, char** argv) {
+  Options options = parse_options(argc, argv);
+  if (options.help) std::cout << options_help() << "\nGoogle Benchmark's own:\n\n";
+  initialize_google_benchmark(options, argv[0]);
+  if (options.models) {
+    std::cout << models::workloads_markdown();
+    return kOk;
+  }
+  const std::vector<Row> all = make_rows(options);
+  const std::string filter = benchmark::GetBenchmarkFilter();
+  const std::vector<Row> rows = filtered(all, filter);
+  if (rows.empty()) return nothing_matched(filter, all);
+
+  Progress progress;
+  Peaks peaks;
+  Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
+  Display display(options.console, progress, [&] {
+    progress.note("measuring this machine's peaks");
+    for (const auto& [key, value] : context(options, rows, peaks)) {
+      benchmark::AddCustomContext(key, value);
+    }
+  });
+  OutputFiles files(options, loop);
+  for (const auto& row : rows) {
+    benchmark::RegisterBenchmark(row.name.c_str(),
+                                 [&](benchmark::State& state) { loop.run(state, row); })
+        ->MeasureProcessCPUTime()
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+  // The filter has done its work; "^" also spares Google Benchmark a search that is quadratic in
+  // the rows.
+  benchmark::SetBenchmarkFilter("^");
+  progress.start(rows.size());
+  if (options.writes_files()) {
+    benchmark::RunSpecifiedBenchmarks(&display, &files);
+  } else {
+    benchmark::RunSpecifiedBenchmarks(&display);
+  }
+  benchmark::Shutdown();
+  return display.failures() > 0 ? kBenchmarkFailed : kOk;
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks
+
+int main(int argc, char** argv) {
+  namespace bench = fathom::benchmarks;
+  on_exit(bench::exit_as_usage, nullptr);
+  try {
+    return bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "fathom_bench: " << error.what() << '\n';
+    return bench::kUsage;
+  }
+}

@@ -1,0 +1,71 @@
+#include "benchmarks/model_task.h"
+
+#include <ATen/ops/isfinite.h>
+
+#include <sstream>
+#include <stdexcept>
+
+#include "ops/work.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+int64_t parameter_count(torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const auto& parameter : module.parameters())
+    count += parameter.requires_grad() ? parameter.numel() : 0;
+  return count;
+}
+
+class ModelTask final : public Task {
+ public:
+  ModelTask(const models::WorkloadRow& row, const models::StepOptions& options)
+      : step_(row, options) {
+    figures_.items = static_cast<double>(options.batch);
+    figures_.counters.emplace_back("params",
+                                   static_cast<double>(parameter_count(step_.workload().module())));
+  }
+
+  void run() override { step_.run(); }
+
+  /// The first rehearsal also counts the step's arithmetic.
+  void rehearse() override {
+    if (figures_.flops) return run();
+    const double flops = ops::observe([this] { run(); }).flops;
+    figures_.flops = flops;
+    figures_.counters.emplace_back("flops_per_step", flops);
+  }
+
+  void check() override {
+    if (step_.result().sizes() != c10::IntArrayRef(step_.result_shape())) {
+      std::ostringstream what;
+      what << "the first step gives " << step_.result().sizes() << ", expected "
+           << c10::IntArrayRef(step_.result_shape());
+      throw std::runtime_error(what.str());
+    }
+    check_finite();
+  }
+
+  void check_finite() override {
+    if (!at::isfinite(step_.result()).all().item<bool>()) {
+      throw std::runtime_error(std::string("the ") +
+                               (step_.options().mode == models::Mode::kTrain ? "loss" : "output") +
+                               " is not finite");
+    }
+  }
+
+  Figures figures() const override { return figures_; }
+
+ private:
+  models::Step step_;
+  Figures figures_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
+                                      const models::StepOptions& options) {
+  return std::make_unique<ModelTask>(row, options);
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "benchmarks/task.h"
+#include "models/step.h"
+
+namespace fathom::benchmarks {
+
+/// A workload's train or infer step.
+std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
+                                      const models::StepOptions& options);
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,261 @@
+#include "benchmarks/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "benchmarks/error.h"
+#include "benchmarks/nearest.h"
+#include "ops/onednn/version.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+constexpr int64_t kLargestBatch = 1 << 16;
+constexpr int kMostThreads = 1 << 12;
+
+/// The axes as they are typed.
+struct Typed {
+  std::vector<std::string> devices;
+  std::vector<std::string> precisions;
+  std::vector<std::string> backends;
+};
+
+void declare(CLI::App& app, Options& options, Typed& typed) {
+  const auto list = [&](const char* name, auto& target, const char* help) {
+    return app.add_option(name, target, help)->delimiter(',')->type_name("LIST");
+  };
+  const auto names = [](const auto& table) {
+    return CLI::IsMember(std::vector<std::string>(table.begin(), table.end()));
+  };
+  list("--fathom_device", typed.devices, "devices (default: those present)")
+      ->check(names(fixtures::kDeviceNames));
+  list("--fathom_threads", options.threads,
+       "threads of each step (default: 1, 2, 4, ... up to the usable cores)")
+      ->check(CLI::Range(1, kMostThreads));
+  list("--fathom_batch", options.batches, "batch sizes of the models (default: Fathom's)")
+      ->check(CLI::Range(int64_t{1}, kLargestBatch));
+  list("--fathom_precision", typed.precisions, "fp32 (default), tf32 on a GPU, bf16 by autocast")
+      ->check(names(fixtures::kPrecisionNames));
+  list("--fathom_backend", typed.backends, "whose code runs (default: every one that a row has)")
+      ->check(names(ops::kBackendNames));
+  app.add_option("--fathom_seed", options.seed, "seed of weights, data and dropout (default: 0)")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--fathom_samples", options.samples,
+                 "write every step's time there, as JSON lines")
+      ->type_name("FILE");
+  app.add_option("--fathom_shapes", options.shapes, "add the op shapes of this file")
+      ->type_name("FILE");
+  app.add_flag("--fathom_models", options.models, "print the table of workloads and leave");
+}
+
+template <typename Value, typename Names>
+std::vector<Value> values(const std::vector<std::string>& typed, const Names& names) {
+  std::vector<Value> found;
+  for (const auto& name : typed) {
+    found.push_back(
+        static_cast<Value>(std::find(names.begin(), names.end(), name) - names.begin()));
+  }
+  return found;
+}
+
+template <typename Value>
+bool holds(const std::vector<Value>& list, Value value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::vector<int> default_threads(int cores) {
+  std::set<int> counts{cores};
+  for (int n = 1; n < cores; n *= 2) counts.insert(n);
+  return {counts.begin(), counts.end()};
+}
+
+template <typename Value>
+void refuse_repeats(const char* flag, const std::vector<Value>& list) {
+  if (std::set<Value>(list.begin(), list.end()).size() != list.size()) {
+    throw UsageError(std::string(flag) + ": the same value twice, expected each once");
+  }
+}
+
+void settle_devices(Options& options) {
+  using fixtures::Device;
+  if (options.devices.empty()) {
+    options.devices = {Device::kCpu};
+    if (fixtures::absence(Device::kCuda).empty()) options.devices.push_back(Device::kCuda);
+    return;
+  }
+  for (const auto device : options.devices) {
+    if (const auto& why = fixtures::absence(device); !why.empty()) {
+      throw UsageError("--fathom_device=" + std::string(name(device)) + ": " + why);
+    }
+  }
+}
+
+void settle_threads(Options& options) {
+  const int cores = fixtures::usable_cores();
+  if (options.threads.empty()) {
+    options.threads = default_threads(cores);
+  } else if (!holds(options.devices, fixtures::Device::kCpu)) {
+    throw UsageError(
+        "--fathom_threads: only CPU rows have threads, a GPU row runs with one; add cpu to "
+        "--fathom_device");
+  }
+  for (const int threads : options.threads) {
+    if (threads > cores) {
+      throw UsageError("--fathom_threads=" + std::to_string(threads) + ": expected 1 to " +
+                       std::to_string(cores) + ", the cores that this process may use");
+    }
+  }
+}
+
+void settle_precisions(Options& options) {
+  if (options.precisions.empty()) options.precisions = {fixtures::Precision::kFp32};
+  if (holds(options.precisions, fixtures::Precision::kTf32) &&
+      !holds(options.devices, fixtures::Device::kCuda)) {
+    throw UsageError(
+        "--fathom_precision=tf32: a GPU's precision, but --fathom_device is cpu; expected fp32 or "
+        "bf16");
+  }
+}
+
+void settle_backends(const Options& options) {
+  if (!holds(options.backends, ops::Backend::kOneDnn)) return;
+  if (!holds(options.devices, fixtures::Device::kCpu)) {
+    throw UsageError(
+        "--fathom_backend=onednn: runs on the CPU only, which --fathom_device leaves out");
+  }
+  if (ops::onednn::version().empty()) {
+    throw UsageError(
+        "--fathom_backend=onednn: built without oneDNN; configure with -DDNNL_ROOT=DIR");
+  }
+}
+
+/// The value of `--flag=value` or `--flag`; null where `argument` is another one.
+const char* flag_value(const std::string& argument, const std::string& flag) {
+  if (argument.rfind(flag, 0) != 0) return nullptr;
+  if (argument.size() == flag.size()) return "";
+  return argument[flag.size()] == '=' ? argument.c_str() + flag.size() + 1 : nullptr;
+}
+
+/// The last one on the command line wins, then the environment, as in Google Benchmark itself.
+std::string google_benchmark_value(const std::vector<std::string>& arguments,
+                                   const std::string& flag, const char* variable,
+                                   const std::string& fallback) {
+  const char* from_environment = std::getenv(variable);
+  std::string value = from_environment != nullptr ? from_environment : fallback;
+  for (const auto& argument : arguments) {
+    if (const char* found = flag_value(argument, flag)) value = found;
+  }
+  return value;
+}
+
+/// A JSON output file is ours to write, so that it is whole at every moment. Google Benchmark has a
+/// file of its own to open, or it refuses our file reporter.
+void take_output_file(Options& options) {
+  auto& arguments = options.google_benchmark;
+  options.console = google_benchmark_value(arguments, "--benchmark_format", "BENCHMARK_FORMAT",
+                                           "console") == "console";
+  const std::string out = google_benchmark_value(arguments, "--benchmark_out", "BENCHMARK_OUT", "");
+  const std::string format =
+      google_benchmark_value(arguments, "--benchmark_out_format", "BENCHMARK_OUT_FORMAT", "json");
+  if (format == "json" || out.empty()) {
+    options.out = out;
+    arguments.emplace_back(options.writes_files() ? "--benchmark_out=/dev/null"
+                                                  : "--benchmark_out=");
+  } else if (!options.samples.empty()) {
+    throw UsageError("--fathom_samples: goes with --benchmark_out_format=json, found " + format);
+  }
+}
+
+const std::vector<std::string>& google_benchmark_flags() {
+  static const std::vector<std::string> flags{"--benchmark_list_tests",
+                                              "--benchmark_filter",
+                                              "--benchmark_min_time",
+                                              "--benchmark_min_warmup_time",
+                                              "--benchmark_repetitions",
+                                              "--benchmark_enable_random_interleaving",
+                                              "--benchmark_report_aggregates_only",
+                                              "--benchmark_display_aggregates_only",
+                                              "--benchmark_format",
+                                              "--benchmark_out",
+                                              "--benchmark_out_format",
+                                              "--benchmark_color",
+                                              "--benchmark_counters_tabular",
+                                              "--benchmark_context",
+                                              "--benchmark_perf_counters",
+                                              "--benchmark_time_unit"};
+  return flags;
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  Typed typed;
+  CLI::App app;
+  declare(app, options, typed);
+  std::vector<std::string> ours;
+  for (int i = 0; i < argc; ++i) {
+    const std::string argument = argv[i];
+    options.command_line += (i == 0 ? "" : " ") + argument;
+    if (i == 0) continue;
+    if (argument == "--help" || argument == "-h") {
+      options.help = true;
+    } else {
+      (argument.rfind("--fathom_", 0) == 0 ? ours : options.google_benchmark).push_back(argument);
+    }
+  }
+  std::reverse(ours.begin(), ours.end());  // CLI11 takes them from the back
+  try {
+    app.parse(ours);
+  } catch (const CLI::ExtrasError&) {
+    refuse_argument(ours.back());
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  options.devices = values<fixtures::Device>(typed.devices, fixtures::kDeviceNames);
+  options.precisions = values<fixtures::Precision>(typed.precisions, fixtures::kPrecisionNames);
+  options.backends = values<ops::Backend>(typed.backends, ops::kBackendNames);
+  refuse_repeats("--fathom_device", options.devices);
+  refuse_repeats("--fathom_threads", options.threads);
+  refuse_repeats("--fathom_batch", options.batches);
+  refuse_repeats("--fathom_precision", options.precisions);
+  refuse_repeats("--fathom_backend", options.backends);
+  take_output_file(options);
+  if (options.help || options.models) return options;
+  settle_devices(options);
+  settle_threads(options);
+  settle_precisions(options);
+  settle_backends(options);
+  return options;
+}
+
+std::string options_help() {
+  Options options;
+  Typed typed;
+  CLI::App app{"Fathom's workloads and their ops as Google Benchmarks."};
+  app.set_help_flag();
+  declare(app, options, typed);
+  return app.help("fathom_bench");
+}
+
+void refuse_argument(const std::string& argument) {
+  std::vector<std::string> known = google_benchmark_flags();
+  Options options;
+  Typed typed;
+  CLI::App app;
+  declare(app, options, typed);
+  for (const auto* option : app.get_options()) known.push_back(option->get_name());
+  const std::string flag = argument.substr(0, argument.find('='));
+  if (std::find(known.begin(), known.end(), flag) != known.end()) {
+    throw UsageError(argument + ": " + flag + " takes no such value; --help lists the options");
+  }
+  const auto best = nearest(flag, known, 1);
+  throw UsageError(
+      "unknown argument " + argument +
+      (best.empty() ? "; --help lists the options" : "; did you mean " + best[0] + "?"));
+}
+
+}  // namespace fathom::benchmarks

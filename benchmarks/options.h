@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fixtures/device.h"
+#include "fixtures/precision.h"
+#include "ops/backend.h"
+
+namespace fathom::benchmarks {
+
+/// What the command line asks for, checked against this machine. An empty list means the default of
+/// each row.
+struct Options {
+  std::vector<fixtures::Device> devices;
+  std::vector<int> threads;  ///< on the CPU; GPU rows run with one
+  std::vector<int64_t> batches;
+  std::vector<fixtures::Precision> precisions;
+  std::vector<ops::Backend> backends;
+  uint64_t seed = 0;
+  std::string samples;  ///< file for every step's time
+  std::string shapes;   ///< file with the user's own op shapes
+  bool models = false;  ///< print the table of workloads and leave
+  bool help = false;
+
+  std::string out;  ///< --benchmark_out, where it is JSON: written by us, not by Google Benchmark
+  bool console = true;                        ///< --benchmark_format=console
+  std::string command_line;                   ///< as it was typed
+  std::vector<std::string> google_benchmark;  ///< what is left for Google Benchmark
+
+  bool writes_files() const { return !out.empty() || !samples.empty(); }
+};
+
+/// Throws UsageError with one line: the flag, what was found, what was expected.
+Options parse_options(int argc, char** argv);
+
+/// Ours; Google Benchmark prints its own.
+std::string options_help();
+
+/// Throws UsageError for an argument that neither side takes, with what the user may have meant.
+[[noreturn]] void refuse_argument(const std::string& argument);
+
+}  // namespace fathom::benchmarks

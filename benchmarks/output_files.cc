@@ -1,0 +1,77 @@
+#include "benchmarks/output_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "benchmarks/display.h"
+#include "benchmarks/error.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+/// One line; what is not UTF-8 in a library's message is replaced.
+std::string line(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace
+
+OutputFiles::OutputFiles(const Options& options, Loop& loop)
+    : loop_(loop), samples_path_(options.samples) {
+  if (!options.out.empty()) {
+    json_.emplace(options.out);
+    errors_path_ = options.out + ".errors.jsonl";
+    std::error_code none_there;
+    std::filesystem::remove(errors_path_, none_there);  // an earlier run's
+  }
+  if (!samples_path_.empty()) {
+    samples_.open(samples_path_);
+    if (!samples_) throw UsageError("--fathom_samples=" + samples_path_ + ": cannot be written");
+  }
+}
+
+bool OutputFiles::ReportContext(const Context& context) {
+  if (json_) json_->begin(context);
+  return true;
+}
+
+void OutputFiles::ReportRuns(const std::vector<Run>& runs) {
+  for (const auto& run : runs) {
+    if (failed(run) && json_) write_failure(run);
+  }
+  const std::vector<Run> rows = measured(runs);
+  if (!samples_path_.empty()) write_samples(rows);
+  if (json_) json_->add(rows);
+}
+
+void OutputFiles::write_failure(const Run& run) {
+  std::ofstream file(errors_path_, std::ios::app);
+  file << line({{"name", run.benchmark_name()},
+                {"repetition", run.repetition_index},
+                {"reason", failure(run)}});
+  if (!file.flush()) throw std::runtime_error(errors_path_ + ": cannot be written");
+}
+
+/// Google Benchmark looks for an iteration count in passes that it does not report; the last ones
+/// are the repetitions.
+void OutputFiles::write_samples(const std::vector<Run>& runs) {
+  const auto repetitions = static_cast<std::size_t>(std::count_if(
+      runs.begin(), runs.end(), [](const Run& run) { return run.run_type == Run::RT_Iteration; }));
+  if (repetitions == 0) return;
+  const auto passes = loop_.take_samples(runs.front().run_name.function_name);
+  const std::size_t searched = passes.size() - std::min(repetitions, passes.size());
+  for (std::size_t pass = searched; pass < passes.size(); ++pass) {
+    const auto& [steps_per_sample, times] = passes[pass];
+    for (std::size_t sample = 0; sample < times.size(); ++sample) {
+      samples_ << line({{"name", runs.front().run_name.str()},
+                        {"repetition", pass - searched},
+                        {"step", static_cast<int64_t>(sample) * steps_per_sample},
+                        {"us", times[sample]}});
+    }
+  }
+  if (!samples_.flush()) throw std::runtime_error(samples_path_ + ": cannot be written");
+}
+
+}  // namespace fathom::benchmarks

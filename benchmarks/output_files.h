@@ -1,0 +1,37 @@
+#pragma once
+
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/json_file.h"
+#include "benchmarks/loop.h"
+#include "benchmarks/options.h"
+
+namespace fathom::benchmarks {
+
+/// What a run leaves on disk: measured rows in --benchmark_out, rows without a measurement in the
+/// errors file beside it, every step's time in --fathom_samples.
+class OutputFiles final : public benchmark::BenchmarkReporter {
+ public:
+  /// Throws UsageError for a file that cannot be written.
+  OutputFiles(const Options& options, Loop& loop);
+
+  /// Throws std::runtime_error where the disk refuses; so does ReportRuns.
+  bool ReportContext(const Context& context) override;
+  void ReportRuns(const std::vector<Run>& runs) override;
+
+ private:
+  void write_failure(const Run& run);
+  void write_samples(const std::vector<Run>& runs);
+
+  Loop& loop_;
+  std::optional<JsonFile> json_;
+  std::string errors_path_;
+  std::string samples_path_;
+  std::ofstream samples_;
+};
+
+}  // namespace fathom::benchmarks

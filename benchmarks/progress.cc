@@ -1,0 +1,68 @@
+#include "benchmarks/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace fathom::benchmarks {
+namespace {
+
+/// 0:07, 12:34 or 1:02:03.
+std::string clock_text(double seconds) {
+  const long total = std::lround(seconds);
+  char text[32];
+  if (total >= 3600) {
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", total / 3600, total / 60 % 60, total % 60);
+  } else {
+    std::snprintf(text, sizeof text, "%ld:%02ld", total / 60, total % 60);
+  }
+  return text;
+}
+
+std::size_t terminal_columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Progress::Progress()
+    : terminal_(isatty(STDERR_FILENO) == 1), begin_(std::chrono::steady_clock::now()) {}
+
+void Progress::show(const std::string& row, const char* stage) {
+  if (!terminal_) return;
+  const double elapsed =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  std::string line = "[" + std::to_string(done_.size() + 1) + "/" + std::to_string(rows_) + "] " +
+                     clock_text(elapsed);
+  if (!done_.empty()) {
+    const double left =
+        elapsed / static_cast<double>(done_.size()) * static_cast<double>(rows_ - done_.size());
+    line += ", about " + clock_text(left) + " left";
+  }
+  draw(line + "  " + stage + " " + row);
+}
+
+void Progress::finished(const std::string& row) {
+  done_.insert(row);
+  wipe();
+}
+
+void Progress::note(const std::string& what) {
+  if (terminal_) draw(what);
+}
+
+void Progress::wipe() {
+  if (drawn_) std::fputs("\r\033[K", stderr);
+  drawn_ = false;
+}
+
+void Progress::draw(const std::string& line) {
+  std::fprintf(stderr, "\r\033[K%s", line.substr(0, terminal_columns() - 1).c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <set>
+#include <string>
+
+namespace fathom::benchmarks {
+
+/// A status line on stderr while it is a terminal: which row of how many, what it does, elapsed and
+/// estimated time.
+class Progress {
+ public:
+  Progress();
+
+  void start(std::size_t rows) { rows_ = rows; }
+  void show(const std::string& row, const char* stage);
+  /// The row has its result; wipes the line before others print.
+  void finished(const std::string& row);
+  /// For work before the first row.
+  void note(const std::string& what);
+  void wipe();
+
+ private:
+  void draw(const std::string& line);
+
+  bool terminal_;
+  bool drawn_ = false;
+  std::size_t rows_ = 0;
+  std::set<std::string> done_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,155 @@
+#include "benchmarks/rows.h"
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <stdexcept>
+
+#include "benchmarks/error.h"
+#include "benchmarks/model_task.h"
+#include "benchmarks/op_task.h"
+#include "ops/onednn/version.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using fixtures::Device;
+using fixtures::Precision;
+using ops::Backend;
+
+template <typename Value>
+std::string token(std::string_view key, Value value) {
+  std::string text = "/" + std::string(key) + ":";
+  if constexpr (std::is_integral_v<Value>) {
+    text += std::to_string(value);
+  } else {
+    text += name(value);
+  }
+  return text;
+}
+
+/// A subject's name is `head` + threads + `tail`; one row for each thread count that its device
+/// has.
+struct Subject {
+  std::string head;
+  std::string tail;
+  Device device;
+  Precision precision;
+  std::function<std::unique_ptr<Task>()> make;
+};
+
+void add_rows(std::vector<Row>& rows, const Options& options, const Subject& subject) {
+  const std::vector<int> threads =
+      subject.device == Device::kCpu ? options.threads : std::vector<int>{1};
+  for (const int n : threads) {
+    rows.push_back({.name = subject.head + token("threads", n) + subject.tail,
+                    .subject = subject.head + subject.tail,
+                    .threads = n,
+                    .device = subject.device,
+                    .precision = subject.precision,
+                    .make = subject.make});
+  }
+}
+
+bool wanted(const Options& options, Backend backend) {
+  return options.backends.empty() || std::find(options.backends.begin(), options.backends.end(),
+                                               backend) != options.backends.end();
+}
+
+/// Calls `visit` for every device and precision that go together.
+template <typename Visit>
+void each_machine(const Options& options, Visit visit) {
+  for (const Device device : options.devices) {
+    for (const Precision precision : options.precisions) {
+      if (precision == Precision::kTf32 && device == Device::kCpu) continue;
+      visit(device, precision);
+    }
+  }
+}
+
+void add_models(std::vector<Row>& rows, const Options& options) {
+  if (!wanted(options, Backend::kTorch)) return;
+  for (const auto& workload : models::workloads()) {
+    const std::vector<int64_t> batches =
+        options.batches.empty() ? std::vector<int64_t>{workload.batch} : options.batches;
+    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+      each_machine(options, [&](Device device, Precision precision) {
+        for (const int64_t batch : batches) {
+          const models::StepOptions step{.mode = mode,
+                                         .device = device,
+                                         .precision = precision,
+                                         .batch = batch,
+                                         .seed = options.seed};
+          add_rows(rows, options,
+                   {.head = std::string(workload.name) + '/' + std::string(name(mode)) +
+                            token("device", device),
+                    .tail = token("batch", batch) + token("precision", precision) +
+                            token("backend", Backend::kTorch),
+                    .device = device,
+                    .precision = precision,
+                    .make = [&workload, step] { return make_model_task(workload, step); }});
+        }
+      });
+    }
+  }
+}
+
+bool runs_on(Backend backend, Device device) {
+  return backend == Backend::kTorch || (device == Device::kCpu && !ops::onednn::version().empty());
+}
+
+void add_ops(std::vector<Row>& rows, const Options& options) {
+  std::vector<ops::ShapeRow> shapes = ops::recorded_shapes();
+  if (!options.shapes.empty()) {
+    for (auto& shape : ops::read_shapes(options.shapes)) shapes.push_back(std::move(shape));
+  }
+  for (const auto& shape : shapes) {
+    each_machine(options, [&](Device device, Precision precision) {
+      for (const Backend backend : shape.type->backends) {
+        if (!wanted(options, backend) || !runs_on(backend, device)) continue;
+        const OpOptions op{
+            .device = device, .precision = precision, .backend = backend, .seed = options.seed};
+        add_rows(rows, options,
+                 {.head = shape.name() + token("device", device),
+                  .tail = token("precision", precision) + "/cache:hot" + token("backend", backend),
+                  .device = device,
+                  .precision = precision,
+                  .make = [shape, op] { return make_op_task(shape, op); }});
+      }
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Row> make_rows(const Options& options) {
+  std::vector<Row> rows;
+  add_models(rows, options);
+  add_ops(rows, options);
+  std::set<std::string> names;
+  for (const auto& row : rows) {
+    if (!names.insert(row.name).second)
+      throw UsageError(row.name + ": two rows have this name, expected one");
+  }
+  return rows;
+}
+
+std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter) {
+  if (filter.empty() || filter == "all") return rows;
+  const bool inverted = filter[0] == '-';
+  std::regex expression;
+  try {
+    expression.assign(inverted ? filter.substr(1) : filter,
+                      std::regex::extended | std::regex::nosubs);
+  } catch (const std::regex_error& error) {
+    throw UsageError("--benchmark_filter=" + filter + ": no POSIX extended regular expression (" +
+                     error.what() + ")");
+  }
+  std::vector<Row> found;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const Row& row) {
+    return std::regex_search(row.name + kNameSuffix, expression) != inverted;
+  });
+  return found;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/options.h"
+#include "benchmarks/task.h"
+#include "fixtures/device.h"
+#include "fixtures/precision.h"
+
+namespace fathom::benchmarks {
+
+/// What Google Benchmark appends to the name of every row, the same for all.
+inline constexpr const char* kNameSuffix = "/process_time/real_time";
+
+/// A benchmark before it runs: its name, which is a contract (results/README.md), and how to build
+/// its task.
+struct Row {
+  std::string name;     ///< without kNameSuffix
+  std::string subject;  ///< rows of one subject differ in threads only and share a task
+  int threads;
+  fixtures::Device device;
+  fixtures::Precision precision;
+  std::function<std::unique_ptr<Task>()> make;
+};
+
+/// Every row of the tables that the options leave, in the order in which they run. Throws
+/// ops::ShapeError for the user's shapes file.
+std::vector<Row> make_rows(const Options& options);
+
+/// Those that a Google Benchmark filter finds (a POSIX extended regular expression, searched for in
+/// the full name; a leading '-' keeps the others). Throws UsageError.
+std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter);
+
+}  // namespace fathom::benchmarks

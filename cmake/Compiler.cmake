@@ -1,0 +1,37 @@
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+
+# LibTorch's operator recorder loses the shapes without NDEBUG; -g1 compiles in two thirds of -g's time.
+if(NOT CMAKE_BUILD_TYPE)
+  set_property(CACHE CMAKE_BUILD_TYPE PROPERTY VALUE RelWithDebInfo)
+endif()
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# A unit that includes LibTorch takes up to 1.5 GB.
+cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
+math(EXPR jobs "${memory} / 1536 + 1")
+set_property(GLOBAL PROPERTY JOB_POOLS compile=${jobs})
+set(CMAKE_JOB_POOL_COMPILE compile)
+
+add_library(fathom_warnings INTERFACE)
+add_library(fathom::warnings ALIAS fathom_warnings)
+target_compile_options(fathom_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FATHOM_WERROR}>>:-Werror>
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${FATHOM_WERROR}>>:-Werror=all-warnings -Xcompiler=-Werror>)
+
+# By flags: OpenMP::OpenMP_CXX puts the compiler's libgomp before the one that LibTorch brings, two in one process.
+add_library(fathom_openmp INTERFACE)
+add_library(fathom::openmp ALIAS fathom_openmp)
+target_compile_options(fathom_openmp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+target_link_options(fathom_openmp INTERFACE -fopenmp)

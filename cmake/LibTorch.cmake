@@ -1,0 +1,57 @@
+# fathom::torch: libtorch_cpu and libc10, no CUDA library. find_package(Torch) is not used: with a CUDA build of LibTorch
+# it demands nvcc and links every CUDA library into every program.
+include(Wheels)
+
+# The user's own: a libtorch folder or a site-packages/torch, or the share/cmake in it that PyTorch tells its users.
+set(asked ${Torch_ROOT} $ENV{Torch_ROOT})
+if(Torch_DIR)
+  list(APPEND asked "${Torch_DIR}/../../..")
+endif()
+set(prefixes "")
+foreach(prefix ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH})
+  list(APPEND prefixes "${prefix}" "${prefix}/../..")
+endforeach()
+find_path(torch lib/libtorch_cpu.so PATHS ${asked} ${prefixes} NO_DEFAULT_PATH NO_CACHE)
+
+if(torch)
+  file(REAL_PATH "${torch}" FATHOM_TORCH_DIR)
+elseif(asked)
+  message(FATAL_ERROR "No lib/libtorch_cpu.so in ${asked}. Give a libtorch folder or a site-packages/torch with "
+    "-DTorch_ROOT=DIR, or -UTorch_ROOT -UTorch_DIR for the pinned wheel.")
+else()
+  # CUDA's libraries only where a driver can use them, unless asked for: a build for another machine.
+  set(wheels cpu)
+  set(size "0.6 GB")
+  find_program(NVIDIA_SMI nvidia-smi NO_CACHE)
+  if(FATHOM_CUDA_WHEELS OR NVIDIA_SMI OR EXISTS /proc/driver/nvidia/version)
+    list(APPEND wheels cuda)
+    set(size "2.7 GB")
+  endif()
+  fathom_wheels("${wheels}" "LibTorch 2.11.0 (${size})"
+    "Start again with network, or give your own LibTorch with -DTorch_ROOT=DIR." deps)
+  file(GLOB FATHOM_TORCH_DIR LIST_DIRECTORIES true "${deps}/lib/python3.*/site-packages/torch")
+endif()
+
+set(version "")
+foreach(header torch/headeronly/version.h torch/csrc/api/include/torch/version.h)
+  if(EXISTS "${FATHOM_TORCH_DIR}/include/${header}" AND NOT version)
+    file(STRINGS "${FATHOM_TORCH_DIR}/include/${header}" version REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+    string(REGEX MATCHALL "[0-9]+" version "${version}")
+  endif()
+endforeach()
+list(JOIN version . version)
+if(version VERSION_LESS 2.6)
+  message(FATAL_ERROR "LibTorch ${version} in ${FATHOM_TORCH_DIR} is too old: 2.6 or newer is needed.")
+endif()
+message(STATUS "LibTorch ${version}: ${FATHOM_TORCH_DIR}")
+
+add_library(fathom::c10 SHARED IMPORTED GLOBAL)
+set_target_properties(fathom::c10 PROPERTIES IMPORTED_LOCATION "${FATHOM_TORCH_DIR}/lib/libc10.so")
+add_library(fathom::torch SHARED IMPORTED GLOBAL)
+set_target_properties(fathom::torch PROPERTIES
+  IMPORTED_LOCATION "${FATHOM_TORCH_DIR}/lib/libtorch_cpu.so"
+  INTERFACE_INCLUDE_DIRECTORIES
+    "${FATHOM_TORCH_DIR}/include;${FATHOM_TORCH_DIR}/include/torch/csrc/api/include"
+  INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO;USE_RPC;USE_TENSORPIPE"  # as LibTorch's own target
+  INTERFACE_LINK_OPTIONS LINKER:--no-as-needed  # operators register in static initialisers
+  INTERFACE_LINK_LIBRARIES fathom::c10)

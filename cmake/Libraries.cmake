@@ -1,0 +1,22 @@
+# Small libraries: the system's, else a pinned release from upstream.
+include(FetchContent)
+set(BENCHMARK_ENABLE_TESTING OFF)
+set(BENCHMARK_ENABLE_INSTALL OFF)
+set(INSTALL_GTEST OFF)
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # the plain variables above win over the options of the same names
+
+macro(fathom_library name version url)
+  find_package(${name} ${version} QUIET)
+  if(NOT ${name}_FOUND)
+    fathom_say("${name} is not installed: downloading ${url}")
+    FetchContent_Declare(${name} URL ${url} SYSTEM)
+    FetchContent_MakeAvailable(${name})
+  endif()
+endmacro()
+
+fathom_library(benchmark 1.7.1 https://github.com/google/benchmark/archive/refs/tags/v1.9.5.tar.gz)
+fathom_library(CLI11 2.1 https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz)
+fathom_library(nlohmann_json 3.11 https://github.com/nlohmann/json/archive/refs/tags/v3.11.3.tar.gz)
+if(BUILD_TESTING)
+  fathom_library(GTest 1.12 https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz)
+endif()

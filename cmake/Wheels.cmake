@@ -1,0 +1,82 @@
+# fathom_wheels(NAMES WHAT OWN OUT): installs the pinned wheels of every wheels-NAME.txt, once, into a venv in
+# FATHOM_DEPS_DIR that every build tree shares, and sets OUT to it. WHAT is told to the user before the download, OWN
+# after a failure.
+include_guard(GLOBAL)
+
+function(fathom_wheels names what own out)
+  set(pins "")
+  set(requirements "")
+  foreach(name IN LISTS names)
+    set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/wheels-${name}.txt")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    file(READ "${file}" text)
+    string(APPEND pins "${text}")
+    list(APPEND requirements -r "${file}")
+  endforeach()
+  string(SHA256 pins "${pins}")
+  list(GET names -1 name)
+  set(venv "${FATHOM_DEPS_DIR}/${name}")
+  set(${out} "${venv}" PARENT_SCOPE)
+  if(EXISTS "${venv}/${pins}")
+    return()
+  endif()
+  file(LOCK "${venv}.lock" GUARD FUNCTION TIMEOUT 0 RESULT_VARIABLE busy)
+  if(NOT busy STREQUAL 0)
+    fathom_say("Waiting for another set-up, which fills ${venv}")
+    file(LOCK "${venv}.lock" GUARD FUNCTION)
+  endif()
+  if(EXISTS "${venv}/${pins}")
+    return()
+  endif()
+
+  find_program(FATHOM_PYTHON NAMES python3 python3.14 python3.13 python3.12 python3.11 python3.10
+    VALIDATOR fathom_python_has_pip DOC "CPython 3.10 to 3.14 with pip, to install wheels")
+  if(NOT FATHOM_PYTHON)
+    message(FATAL_ERROR "Could not install ${what}: no CPython 3.10 to 3.14 with pip was found "
+      "(Debian: apt-get install python3-pip). ${own}")
+  endif()
+
+  # Filled beside its place and renamed when complete: what an interrupted install left is never used.
+  file(GLOB left "${venv}.new-*")
+  string(RANDOM new)
+  set(new "${venv}.new-${new}")
+  if(left)
+    file(REMOVE_RECURSE ${left})
+  endif()
+  fathom_say("Downloading ${what} into ${venv}")
+  execute_process(  # --without-pip does without Debian's python3-venv
+    COMMAND ${FATHOM_PYTHON} -m venv --without-pip "${new}" RESULT_VARIABLE failed ERROR_VARIABLE error)
+  if(NOT failed)
+    file(MAKE_DIRECTORY "${new}/tmp")  # /tmp may be small, and what a killed pip leaves there stays
+    execute_process(
+      COMMAND ${CMAKE_COMMAND} -E env "TMPDIR=${new}/tmp"
+        ${FATHOM_PYTHON} -m pip --python "${new}/bin/python" --disable-pip-version-check install --quiet
+        --no-deps --no-compile --require-hashes --only-binary :all: ${requirements}
+      RESULT_VARIABLE failed ERROR_VARIABLE error)
+  endif()
+  if(failed)
+    file(REMOVE_RECURSE "${new}")
+    if(error MATCHES "connection broken by '([A-Za-z]+)")
+      set(error "the package index cannot be reached (${CMAKE_MATCH_1})")
+    elseif(error MATCHES "ERROR: ([^\n]*[^.\n])")
+      set(error "${CMAKE_MATCH_1}")
+    endif()
+    message(FATAL_ERROR "Could not install ${what}: ${error}. ${own}")
+  endif()
+  file(TOUCH "${new}/${pins}")
+  file(REMOVE_RECURSE "${new}/tmp" "${venv}")
+  file(RENAME "${new}" "${venv}")
+endfunction()
+
+function(fathom_python_has_pip result python)
+  execute_process(
+    COMMAND ${python} -c "import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))"
+    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(fathom_say text)  # seen at every log level
+  execute_process(COMMAND ${CMAKE_COMMAND} -E echo "${text}")
+endfunction()

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fixtures/batch.h"
+#include "fixtures/device.h"
+#include "fixtures/precision.h"
+#include "models/table.h"
+
+namespace fathom::models {
+
+enum class Mode { kTrain, kInfer };
+
+inline constexpr std::array<std::string_view, 2> kModeNames{"train", "infer"};
+
+constexpr std::string_view name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
+
+struct StepOptions {
+  Mode mode = Mode::kTrain;
+  fixtures::Device device = fixtures::Device::kCpu;
+  fixtures::Precision precision = fixtures::Precision::kFp32;
+  int64_t batch = 1;
+  uint64_t seed = 0;
+  Scale scale = Scale::kFull;
+};
+
+/// A workload's step over a small pool of batches that already lie on the device. Forward, backward
+/// and update can be called apart, so that phases, memory and profiles see the very step that is
+/// timed.
+class Step {
+ public:
+  Step(const WorkloadRow& row, const StepOptions& options);
+
+  /// One whole step on the next batch; does not wait for the device.
+  void run();
+
+  void forward();
+  void backward();
+  void update();
+
+  /// The scalar loss (train) or the outputs (infer) of the last forward().
+  const at::Tensor& result() const { return result_; }
+  /// What result() must look like.
+  std::vector<int64_t> result_shape() const;
+
+  Workload& workload() { return *workload_; }
+  const StepOptions& options() const { return options_; }
+
+ private:
+  StepOptions options_;
+  std::unique_ptr<Workload> workload_;
+  std::vector<fixtures::Batch> pool_;
+  std::size_t next_ = 0;
+  at::Tensor result_;
+};
+
+}  // namespace fathom::models

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/workload.h"
+
+namespace fathom::models {
+
+/// A workload and the facts that its users quote. Tests hold the built network to them.
+struct WorkloadRow {
+  std::string_view name;
+  std::string_view paper;
+  std::string_view dataset;
+  int64_t batch;       ///< Fathom's
+  int64_t parameters;  ///< trainable
+  int64_t macs;        ///< forward, one sample, padding counted as the papers do
+  std::string_view optimizer;
+  std::unique_ptr<Workload> (*make)(Scale scale);
+};
+
+/// Every workload; a new one is its own .cc, its maker below and a row.
+const std::vector<WorkloadRow>& workloads();
+
+/// The row called `name`; throws std::out_of_range.
+const WorkloadRow& workload(std::string_view name);
+
+/// The table as Markdown, as the README shows it.
+std::string workloads_markdown();
+
+std::unique_ptr<Workload> make_vgg(Scale scale);
+
+}  // namespace fathom::models

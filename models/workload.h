@@ -1,0 +1,42 @@
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "fixtures/batch.h"
+
+namespace fathom::models {
+
+/// How large to build: kFull is the paper's network, kSmall keeps its topology and shrinks it until
+/// a step takes milliseconds (tests).
+enum class Scale { kFull, kSmall };
+
+/// A network with its data, loss and optimizer. Between calls it keeps the weights and whatever
+/// state the next batch needs.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+
+  /// `count` synthetic batches with the statistics of the real data; the same bits for the same
+  /// seed.
+  virtual std::vector<fixtures::Batch> batches(int64_t batch, int count, uint64_t seed) const = 0;
+  /// What infer() must return for `batch` samples.
+  virtual std::vector<int64_t> output_shape(int64_t batch) const = 0;
+
+  virtual at::Tensor infer(const fixtures::Batch& batch) = 0;
+  /// The scalar that training minimises.
+  virtual at::Tensor loss(const fixtures::Batch& batch) = 0;
+  /// Applies the gradients and drops them.
+  virtual void update() = 0;
+  /// Rounds of loss, backward and update in a training step; two for an adversarial pair, which
+  /// takes turns.
+  virtual int updates_per_step() const { return 1; }
+
+  virtual torch::nn::Module& module() = 0;
+  /// Tensors that the optimizer keeps beside the parameters; empty before the first update.
+  virtual std::vector<at::Tensor> optimizer_state() const = 0;
+};
+
+}  // namespace fathom::models

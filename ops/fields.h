@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace fathom::ops {
+
+/// A shape file cannot be used; says the file, the place, what was found and what was expected.
+class ShapeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The fields of one shape row, read by name. Every miss is a ShapeError that names `place` and the
+/// field.
+class Fields {
+ public:
+  Fields(const nlohmann::json& row, std::string place);
+
+  /// An extent, 1 .. 2^31.
+  int64_t extent(const char* field);
+  bool flag(const char* field, bool fallback = false);
+  std::string text(const char* field);
+  const nlohmann::json& list(const char* field);
+  /// One of `allowed`; returns its index.
+  template <typename Names>
+  std::size_t choice(const char* field, const Names& allowed) {
+    return choose(field, {allowed.begin(), allowed.end()});
+  }
+  /// Call after the last read: a field that nobody asked for is a mistyped one.
+  void done() const;
+
+  [[noreturn]] void fail(const std::string& what) const;
+
+ private:
+  const nlohmann::json& value(const char* field);
+  std::size_t choose(const char* field, const std::vector<std::string_view>& allowed);
+
+  const nlohmann::json& row_;
+  std::string place_;
+  std::set<std::string> known_;
+};
+
+}  // namespace fathom::ops

@@ -1,0 +1,72 @@
+#include "ops/matmul.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+
+#include "ops/onednn/matmul.h"
+#include "ops/table.h"
+
+namespace fathom::ops {
+namespace {
+
+/// Inputs {A, B} or {A, B, bias}, stored as the shape says; outputs {C}.
+class Matmul final : public Op {
+ public:
+  explicit Matmul(const MatmulShape& shape) : shape_(shape) {}
+
+  Cost cost(fixtures::Precision precision) const override { return matmul_cost(shape_, precision); }
+
+  Tensors inputs(uint64_t seed) const override {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+    const auto normal = [&](at::IntArrayRef sizes) {
+      return at::empty(sizes).normal_(0, 1, generator);
+    };
+    const auto& [m, n, k, transpose_a, transpose_b, bias] = shape_;
+    Tensors made;
+    made.push_back(transpose_a ? normal({k, m}) : normal({m, k}));
+    made.push_back(transpose_b ? normal({n, k}) : normal({k, n}));
+    if (bias) made.push_back(normal({n}));
+    return made;
+  }
+
+  Tensors run(const Tensors& in) const override {
+    const at::Tensor a = shape_.transpose_a ? in[0].t() : in[0];
+    const at::Tensor b = shape_.transpose_b ? in[1].t() : in[1];
+    return {shape_.bias ? at::addmm(in[2], a, b) : at::mm(a, b)};
+  }
+
+  std::unique_ptr<Kernel> kernel(Backend backend, fixtures::Precision precision, const Tensors& in,
+                                 const Tensors& out) const override {
+    if (backend != Backend::kOneDnn) return nullptr;
+    const void* bias = shape_.bias ? in[2].const_data_ptr() : nullptr;
+    return onednn::matmul(shape_, precision, in[0].const_data_ptr(), in[1].const_data_ptr(), bias,
+                          out[0].mutable_data_ptr());
+  }
+
+ private:
+  MatmulShape shape_;
+};
+
+}  // namespace
+
+Cost matmul_cost(const MatmulShape& shape, fixtures::Precision precision) {
+  const auto m = static_cast<double>(shape.m);
+  const auto n = static_cast<double>(shape.n);
+  const auto k = static_cast<double>(shape.k);
+  const double element = precision == fixtures::Precision::kBf16 ? 2 : 4;
+  return {.flops = 2 * m * n * k,
+          .bytes = element * (m * k + k * n + m * n + (shape.bias ? n : 0))};
+}
+
+std::unique_ptr<Op> make_matmul(Fields& fields) {
+  return std::make_unique<Matmul>(MatmulShape{.m = fields.extent("m"),
+                                              .n = fields.extent("n"),
+                                              .k = fields.extent("k"),
+                                              .transpose_a = fields.flag("transpose_a"),
+                                              .transpose_b = fields.flag("transpose_b"),
+                                              .bias = fields.flag("bias")});
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,105 @@
+#include "ops/shapes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "ops/embedded_shapes.h"
+#include "ops/table.h"
+
+namespace fathom::ops {
+namespace {
+
+/// A part of a benchmark name; those are a contract (results/README.md).
+std::string name_part(Fields& fields, const char* field) {
+  std::string text = fields.text(field);
+  const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  if (text.empty() || !std::all_of(text.begin(), text.end(), legal)) {
+    fields.fail('"' + std::string(field) + "\" is \"" + text +
+                "\", expected letters, digits, _ and - only");
+  }
+  return text;
+}
+
+/// Rows that no machine of this memory can hold are refused before anything is allocated.
+void refuse_absurd(const ShapeRow& row, const Fields& fields) {
+  const double needed = row.op->cost(fixtures::Precision::kFp32).bytes;
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed <= memory) return;
+  std::ostringstream what;
+  what.precision(3);
+  what << "its tensors need " << needed / 1e9 << " GB, this machine has " << memory / 1e9 << " GB";
+  fields.fail(what.str());
+}
+
+ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
+                   const std::string& place) {
+  Fields fields(json, place);
+  ShapeRow row;
+  row.type = &op_types()[fields.choice("op", op_type_names())];
+  row.workload = workload;
+  row.layer = name_part(fields, "layer");
+  row.pass = static_cast<Pass>(fields.choice("pass", kPassNames));
+  row.count = fields.extent("count");
+  row.op = row.type->make(fields);
+  fields.done();
+  refuse_absurd(row, fields);
+  return row;
+}
+
+}  // namespace
+
+std::string ShapeRow::name() const {
+  std::string joined = "op";
+  for (const std::string_view part :
+       {type->name, std::string_view(workload), std::string_view(layer), ops::name(pass)}) {
+    joined.append("/").append(part);
+  }
+  return joined;
+}
+
+std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {
+  nlohmann::json document;
+  try {
+    document = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ShapeError(path + ": not JSON: " + error.what());
+  }
+  Fields file(document, path);
+  const std::string workload = name_part(file, "workload");
+  const auto& rows = file.list("rows");
+  file.done();
+  std::vector<ShapeRow> parsed;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string place = path + ": rows[" + std::to_string(i) + "]";
+    parsed.push_back(parse_row(rows[i], workload, place));
+    if (!names.insert(parsed.back().name()).second) {
+      throw ShapeError(place + ": a second " + parsed.back().name() + ", expected one row a name");
+    }
+  }
+  return parsed;
+}
+
+std::vector<ShapeRow> read_shapes(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw ShapeError(path + ": cannot be read, expected a shapes file");
+  return parse_shapes(text.str(), path);
+}
+
+std::vector<ShapeRow> recorded_shapes() {
+  std::vector<ShapeRow> all;
+  for (const auto& [path, text] : kEmbeddedShapes) {
+    for (auto& row : parse_shapes(text, std::string(path))) all.push_back(std::move(row));
+  }
+  return all;
+}
+
+}  // namespace fathom::ops

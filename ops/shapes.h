@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/op.h"
+#include "ops/pass.h"
+
+namespace fathom::ops {
+
+/// An op as a workload's training step runs it.
+struct ShapeRow {
+  const OpType* type;
+  std::string workload;
+  std::string layer;  ///< the first layer of this shape
+  Pass pass;
+  int64_t count;  ///< calls a step
+  std::shared_ptr<const Op> op;
+
+  /// op/<type>/<workload>/<layer>/<pass>
+  std::string name() const;
+};
+
+/// Rows of one shapes file; `path` is for messages. Throws ShapeError.
+std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path);
+
+/// A user's shapes file. Throws ShapeError, also where it cannot be read.
+std::vector<ShapeRow> read_shapes(const std::string& path);
+
+/// The rows of every ops/shapes/<workload>.json, compiled into the program.
+std::vector<ShapeRow> recorded_shapes();
+
+}  // namespace fathom::ops

@@ -1,0 +1,105 @@
+#include "ops/work.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/record_function.h>
+
+#include <mutex>
+#include <string_view>
+
+// The release LibTorch never sets the flag that a debug build's RecordFunction::inputs() asserts.
+#ifndef NDEBUG
+#error \
+    "compile with -DNDEBUG (RelWithDebInfo or Release): LibTorch drops every op seen by a debug callback"
+#endif
+
+namespace fathom::ops {
+namespace {
+
+// RecordFunction takes plain function pointers, so what it writes to cannot travel with the
+// callback.
+std::mutex work_mutex;
+Work* work = nullptr;
+
+using Arguments = c10::ArrayRef<const c10::IValue>;
+
+void add_matmul(const at::Tensor& a, const at::Tensor& b, double batch, bool bias) {
+  const MatmulShape shape{.m = a.size(-2), .n = b.size(-1), .k = a.size(-1), .bias = bias};
+  const double flops = batch * matmul_cost(shape, fixtures::Precision::kFp32).flops;
+  work->flops += flops;
+  work->macs += flops / 2;
+  work->matmuls.push_back(shape);
+}
+
+std::array<int64_t, 2> pair(const c10::IValue& value) {
+  const auto values = value.toIntVector();
+  return {values.front(), values.back()};
+}
+
+/// `at` is where input and weight stand; stride, padding and dilation follow at `options`, groups
+/// at `options + 5`.
+Conv2dShape conv2d_shape(Arguments arguments, std::size_t at, std::size_t options) {
+  const at::Tensor& image = arguments[at].toTensor();
+  const at::Tensor& weight = arguments[at + 1].toTensor();
+  return {.batch = image.size(0),
+          .in_channels = image.size(1),
+          .out_channels = weight.size(0),
+          .groups = arguments[options + 5].toInt(),
+          .image = {image.size(2), image.size(3)},
+          .kernel = {weight.size(2), weight.size(3)},
+          .stride = pair(arguments[options]),
+          .padding = pair(arguments[options + 1]),
+          .dilation = pair(arguments[options + 2])};
+}
+
+/// Composite ops (linear, conv2d, matmul) end in the ones listed here, so that nothing is counted
+/// twice.
+void note(std::string_view op, Arguments arguments) {
+  if (op == "aten::mm") {
+    add_matmul(arguments[0].toTensor(), arguments[1].toTensor(), 1, false);
+  } else if (op == "aten::addmm") {
+    add_matmul(arguments[1].toTensor(), arguments[2].toTensor(), 1, true);
+  } else if (op == "aten::bmm") {
+    add_matmul(arguments[0].toTensor(), arguments[1].toTensor(),
+               static_cast<double>(arguments[0].toTensor().size(0)), false);
+  } else if (op == "aten::baddbmm") {
+    add_matmul(arguments[1].toTensor(), arguments[2].toTensor(),
+               static_cast<double>(arguments[1].toTensor().size(0)), true);
+  } else if (op == "aten::convolution") {
+    const Conv2dShape shape = conv2d_shape(arguments, 0, 3);
+    work->flops += conv2d_flops(shape);
+    work->macs += conv2d_macs(shape);
+  } else if (op == "aten::convolution_backward") {
+    const auto wanted = arguments[10].toBoolList();  // gradients to input, weight, bias
+    work->flops += conv2d_flops(conv2d_shape(arguments, 1, 4)) * (int{wanted[0]} + int{wanted[1]});
+  }
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  const std::lock_guard lock(work_mutex);
+  if (work != nullptr) note(function.name(), function.inputs());
+  return nullptr;
+}
+
+}  // namespace
+
+Work observe(const std::function<void()>& step) {
+  Work observed;
+  struct Watch {
+    at::CallbackHandle handle;
+    explicit Watch(Work& target) {
+      work = &target;
+      handle = at::addGlobalCallback(at::RecordFunctionCallback(on_start).needsInputs(true).scopes(
+          {at::RecordScope::FUNCTION}));
+    }
+    ~Watch() {
+      at::removeCallback(handle);
+      const std::lock_guard lock(work_mutex);
+      work = nullptr;
+    }
+  } watch(observed);
+  step();
+  return observed;
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ops/conv2d.h"
+#include "ops/matmul.h"
+
+namespace fathom::ops {
+
+/// The dense arithmetic (convolutions and matrix products) that LibTorch ran.
+struct Work {
+  double flops = 0;  ///< an add or a multiply counts one; taps that fall on padding don't count
+  double macs =
+      0;  ///< multiply-accumulates of forward products with padding counted, the papers' convention
+  std::vector<MatmulShape>
+      matmuls;  ///< in the order in which they ran; transposed factors are not told apart
+};
+
+/// Runs `step` once and returns what it did on this thread and on autograd's. Products that
+/// LibTorch does not dispatch (inside recurrent layers or our own kernels) are not seen.
+Work observe(const std::function<void()>& step);
+
+}  // namespace fathom::ops

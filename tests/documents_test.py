@@ -1,0 +1,38 @@
+"""The documents say what the program says."""
+
+import re
+
+from program import ONE_ROW, ROOT, read_json, run
+
+README = (ROOT / "README.md").read_text()
+FIELDS = (ROOT / "results/README.md").read_text()
+
+
+def test_readme_has_the_table_of_workloads():
+    assert run("--fathom_models").stdout in README
+
+
+def test_readme_names_every_option_and_no_other():
+    offered = set(re.findall(r"--fathom_\w+", run("--help").stdout))
+    assert set(re.findall(r"--fathom_\w+", README)) == offered
+
+
+def documented(field):
+    return re.search(rf"^\|[^|]*`{re.escape(field)}`", FIELDS, re.MULTILINE)
+
+
+def test_every_field_of_the_json_is_documented(tmp_path):
+    out = tmp_path / "out.json"
+    run(*ONE_ROW, "--benchmark_repetitions=2", f"--benchmark_out={out}")
+    document = read_json(out)
+    for field in document["context"]:
+        generic = re.sub(r"^(peak_flops|peak_bytes)_.*", r"\1_…", field)
+        assert documented(generic), field
+    for row in document["benchmarks"]:
+        for field in row:
+            assert documented(field), field
+
+
+def test_fields_of_model_rows_are_documented():
+    for field in ("params", "flops_per_step", "peak_memory_bytes", "items_per_second"):
+        assert documented(field), field

@@ -1,0 +1,84 @@
+"""Exit codes and one-line messages for what users get wrong."""
+
+import resource
+
+import pytest
+
+from program import ONE_ROW, PROGRAM, run
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--fathom_thread=2"], "did you mean --fathom_threads?"),
+        (["--benchmark_fliter=vgg"], "did you mean --benchmark_filter?"),
+        (["vgg/train"], "unknown argument vgg/train"),
+        (["--fathom_device=gpu"], "gpu not in {cpu,cuda}"),
+        (["--fathom_threads=0"], "--fathom_threads: Value 0 not in range 1 to"),
+        (["--fathom_threads=4096"], "the cores that this process may use"),
+        (["--fathom_threads=two"], "--fathom_threads"),
+        (["--fathom_batch=0"], "--fathom_batch: Value 0 not in range 1 to 65536"),
+        (["--fathom_batch=8,8"], "the same value twice"),
+        (["--fathom_seed=-1"], "--fathom_seed"),
+        (["--fathom_precision=fp16"], "fp16 not in {fp32,tf32,bf16}"),
+        (["--fathom_device=cpu", "--fathom_precision=tf32"], "expected fp32 or bf16"),
+        (["--fathom_backend=mkl"], "mkl not in {torch,onednn}"),
+        (["--fathom_shapes=/nonexistent.json"], "/nonexistent.json: cannot be read"),
+        (["--benchmark_filter=(vgg"], "no POSIX extended regular expression"),
+        (["--benchmark_repetitions=many"], "takes no such value"),
+        (["--benchmark_format=xml"], "Google Benchmark refuses"),
+        (["--benchmark_out=/nonexistent/out.json"], "cannot be written"),
+        (["--benchmark_out=/"], "is a directory"),
+        (["--fathom_samples=/nonexistent/samples.jsonl"], "cannot be written"),
+    ],
+)
+def test_wrong_usage_is_2_with_one_line(arguments, message):
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert [line for line in result.stderr.splitlines() if line.startswith("fathom_bench: ")]
+    assert "process_time/real_time" not in result.stdout
+
+
+def test_absent_device_is_2():
+    with_gpu = run("--benchmark_list_tests", "--fathom_device=cuda")
+    if with_gpu.returncode == 0:
+        pytest.skip("this machine has a GPU")
+    assert with_gpu.returncode == 2
+    assert with_gpu.stderr.startswith("fathom_bench: --fathom_device=cuda: ")
+
+
+def test_nothing_matched_is_3_and_names_the_nearest():
+    result = run("--benchmark_filter=vg/train")
+    assert result.returncode == 3
+    assert "no benchmark matches --benchmark_filter=vg/train" in result.stderr
+    assert "nearest: vgg/train/" in result.stderr
+
+
+def test_a_failed_benchmark_is_4(tmp_path):
+    if "sanitize" in PROGRAM:
+        pytest.skip("AddressSanitizer needs more address space than the limit of this test")
+    limit = 8 << 30
+    result = run(
+        "--fathom_threads=1",
+        "--fathom_batch=65536",
+        "--benchmark_filter=vgg/infer",
+        f"--benchmark_out={tmp_path}/out.json",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert result.returncode == 4, result.stderr
+    failures = [line for line in result.stderr.splitlines() if ": failed: " in line]
+    assert len(failures) == 1 and failures[0].startswith("vgg/infer/") and "allocate" in failures[0]
+    assert "vgg/infer/" not in result.stdout
+    errors = (tmp_path / "out.json.errors.jsonl").read_text()
+    assert errors.count("\n") == 1 and "vgg/infer/" in errors and "allocate" in errors
+
+
+def test_success_is_0():
+    assert run(*ONE_ROW).returncode == 0
+
+
+def test_help_is_0_and_shows_both_sides():
+    result = run("--help")
+    assert result.returncode == 0
+    assert "--fathom_threads" in result.stdout and "--benchmark_filter" in result.stdout

@@ -1,0 +1,72 @@
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include "fixtures/device.h"
+#include "fixtures/images.h"
+
+namespace fathom::fixtures {
+namespace {
+
+constexpr ImageShape kShape{.side = 16, .classes = 10};
+
+TEST(SyntheticImages, AreBatchesOfImagesAndLabels) {
+  const auto batches = synthetic_images(kShape, 5, 3, 1);
+  ASSERT_EQ(batches.size(), 3U);
+  for (const auto& batch : batches) {
+    ASSERT_EQ(batch.size(), 2U);
+    EXPECT_EQ(batch[kImages].sizes(), (std::vector<int64_t>{5, 3, 16, 16}));
+    EXPECT_EQ(batch[kImages].scalar_type(), at::kFloat);
+    EXPECT_EQ(batch[kLabels].sizes(), (std::vector<int64_t>{5}));
+    EXPECT_EQ(batch[kLabels].scalar_type(), at::kLong);
+  }
+}
+
+TEST(SyntheticImages, FillTheRangeOfScaledPixels) {
+  const auto images = synthetic_images(kShape, 64, 1, 1)[0][kImages];
+  EXPECT_GE(images.min().item<float>(), -1);
+  EXPECT_LE(images.max().item<float>(), 1);
+  EXPECT_NEAR(images.mean().item<float>(), 0, 0.01);
+  EXPECT_NEAR(images.std().item<float>(), 1 / std::sqrt(3),
+              0.01);  // of the uniform distribution on [-1, 1]
+}
+
+TEST(SyntheticImages, HaveLabelsOfEveryClass) {
+  const auto labels = synthetic_images(kShape, 1000, 1, 1)[0][kLabels];
+  EXPECT_EQ(labels.min().item<int64_t>(), 0);
+  EXPECT_EQ(labels.max().item<int64_t>(), 9);
+}
+
+TEST(SyntheticImages, AreTheSameBitsForTheSameSeed) {
+  const auto first = synthetic_images(kShape, 4, 2, 7);
+  const auto second = synthetic_images(kShape, 4, 2, 7);
+  for (std::size_t b = 0; b < first.size(); ++b) {
+    EXPECT_TRUE(at::equal(first[b][kImages], second[b][kImages]));
+    EXPECT_TRUE(at::equal(first[b][kLabels], second[b][kLabels]));
+  }
+}
+
+TEST(SyntheticImages, DifferBetweenSeedsAndBatches) {
+  const auto batches = synthetic_images(kShape, 4, 2, 7);
+  EXPECT_FALSE(at::equal(batches[0][kImages], batches[1][kImages]));
+  EXPECT_FALSE(at::equal(batches[0][kImages], synthetic_images(kShape, 4, 1, 8)[0][kImages]));
+}
+
+TEST(Device, CpuIsAlwaysPresent) { EXPECT_EQ(absence(Device::kCpu), ""); }
+
+TEST(Device, CudaIsPresentOrSaysWhyNot) {
+  if (!absence(Device::kCuda).empty()) GTEST_SKIP() << absence(Device::kCuda);
+  const at::Tensor ones = at::ones({3}, torch_device(Device::kCuda));
+  synchronize(Device::kCuda);
+  EXPECT_EQ(ones.sum().item<float>(), 3);
+}
+
+TEST(Threads, AreSetOnlyOnChange) {
+  set_threads(1);
+  EXPECT_FALSE(set_threads(1));
+  EXPECT_TRUE(set_threads(usable_cores() + 1));
+  EXPECT_TRUE(set_threads(1));
+}
+
+}  // namespace
+}  // namespace fathom::fixtures

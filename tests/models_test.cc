@@ -1,0 +1,185 @@
+#include <ATen/ops/equal.h>
+#include <ATen/ops/isfinite.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "fixtures/device.h"
+#include "models/step.h"
+#include "models/table.h"
+#include "ops/shapes.h"
+#include "ops/work.h"
+
+namespace fathom::models {
+namespace {
+
+/// Every workload of the table, small unless a fact needs its full size.
+class EveryWorkload : public testing::TestWithParam<std::string> {
+ protected:
+  const WorkloadRow& row() const { return workload(GetParam()); }
+
+  Step small(Mode mode, uint64_t seed = 0,
+             fixtures::Precision precision = fixtures::Precision::kFp32) const {
+    fixtures::set_threads(1);
+    return {
+        row(),
+        {.mode = mode, .precision = precision, .batch = 4, .seed = seed, .scale = Scale::kSmall}};
+  }
+
+  static double number(const Step& step) { return step.result().item<double>(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryWorkload, testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const auto& row : workloads()) names.emplace_back(row.name);
+                           return names;
+                         }()),
+                         [](const auto& workload) { return workload.param; });
+
+TEST_P(EveryWorkload, HasThePublishedParameters) {
+  int64_t count = 0;
+  for (const auto& parameter : row().make(Scale::kFull)->module().parameters())
+    count += parameter.numel();
+  EXPECT_EQ(count, row().parameters);
+}
+
+TEST_P(EveryWorkload, HasThePublishedMacs) {
+  Step step(row(), {.mode = Mode::kInfer, .batch = 1});
+  EXPECT_EQ(ops::observe([&] { step.run(); }).macs, static_cast<double>(row().macs));
+}
+
+TEST_P(EveryWorkload, InfersTheShapeThatItPromises) {
+  Step step = small(Mode::kInfer);
+  step.run();
+  EXPECT_EQ(step.result().sizes(), c10::IntArrayRef(step.result_shape()));
+  EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
+}
+
+TEST_P(EveryWorkload, InfersInBf16CloseToFp32) {
+  Step exact = small(Mode::kInfer);
+  Step rounded = small(Mode::kInfer, 0, fixtures::Precision::kBf16);
+  exact.run();
+  rounded.run();
+  const at::Tensor difference = rounded.result().to(at::kFloat).sub(exact.result());
+  EXPECT_LT(difference.norm().item<double>(), 0.05 * exact.result().norm().item<double>());
+  EXPECT_GT(difference.norm().item<double>(), 0);
+}
+
+TEST_P(EveryWorkload, TrainsInBf16) {
+  Step step = small(Mode::kTrain, 0, fixtures::Precision::kBf16);
+  step.run();
+  EXPECT_TRUE(std::isfinite(number(step)));
+}
+
+TEST_P(EveryWorkload, GivesTheSameLossesForTheSameSeed) {
+  Step first = small(Mode::kTrain, 5);
+  std::vector<double> losses;
+  for (int i = 0; i < 3; ++i) {
+    first.run();
+    losses.push_back(number(first));
+  }
+  Step second = small(Mode::kTrain, 5);
+  for (const double loss : losses) {
+    second.run();
+    EXPECT_EQ(number(second), loss);
+  }
+}
+
+TEST_P(EveryWorkload, GivesAnotherLossForAnotherSeed) {
+  Step first = small(Mode::kTrain, 5);
+  Step second = small(Mode::kTrain, 6);
+  first.run();
+  second.run();
+  EXPECT_NE(number(first), number(second));
+}
+
+TEST_P(EveryWorkload, LearnsOneBatch) {
+  Step step = small(Mode::kTrain);
+  auto& workload = step.workload();
+  const auto batch = workload.batches(4, 1, 1)[0];
+  const auto mean_loss = [&](int steps) {
+    double sum = 0;
+    for (int i = 0; i < steps; ++i) {
+      const at::Tensor loss = workload.loss(batch);
+      sum += loss.item<double>();
+      loss.backward();
+      workload.update();
+    }
+    return sum / steps;
+  };
+  const double before = mean_loss(5);
+  mean_loss(60);
+  EXPECT_LT(mean_loss(5), before);
+}
+
+TEST_P(EveryWorkload, StaysFiniteOverManySteps) {
+  Step step = small(Mode::kTrain);
+  for (int i = 0; i < 300; ++i) step.run();
+  EXPECT_TRUE(std::isfinite(number(step)));
+}
+
+TEST_P(EveryWorkload, HasGradientsAfterBackwardOnly) {
+  Step step = small(Mode::kTrain);
+  step.forward();
+  const auto parameters = step.workload().module().parameters();
+  for (const auto& parameter : parameters) EXPECT_FALSE(parameter.grad().defined());
+  step.backward();
+  for (const auto& parameter : parameters) {
+    ASSERT_TRUE(parameter.grad().defined());
+    EXPECT_TRUE(at::isfinite(parameter.grad()).all().item<bool>());
+  }
+  step.update();
+  for (const auto& parameter : parameters) EXPECT_FALSE(parameter.grad().defined());
+}
+
+TEST_P(EveryWorkload, CyclesThroughDifferentBatches) {
+  Step step = small(Mode::kInfer);
+  step.run();
+  const at::Tensor first = step.result().clone();
+  step.run();
+  EXPECT_FALSE(at::equal(step.result(), first));
+}
+
+// ---- vgg
+
+TEST(Vgg, KeepsOneMomentumBufferAParameter) {
+  const auto vgg = workload("vgg").make(Scale::kSmall);
+  EXPECT_TRUE(vgg->optimizer_state().empty());
+  vgg->loss(vgg->batches(2, 1, 0)[0]).backward();
+  vgg->update();
+  EXPECT_EQ(vgg->optimizer_state().size(), vgg->module().parameters().size());
+}
+
+TEST(Vgg, DropsOutInTrainingOnly) {
+  const auto vgg = workload("vgg").make(Scale::kSmall);
+  const auto batch = vgg->batches(2, 1, 0)[0];
+  vgg->module().eval();
+  EXPECT_TRUE(at::equal(vgg->infer(batch), vgg->infer(batch)));
+  vgg->module().train();
+  EXPECT_FALSE(at::equal(vgg->infer(batch), vgg->infer(batch)));
+}
+
+/// One full training step serves the facts that only the full size has.
+TEST(Vgg, StartsAtLnClassesAndRunsTheRecordedProducts) {
+  fixtures::set_threads(fixtures::usable_cores());
+  Step step(workload("vgg"), {.batch = 8});
+  const ops::Work work = ops::observe([&] { step.run(); });
+  EXPECT_NEAR(step.result().item<double>(), std::log(1000), 0.1);
+
+  std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> ran;
+  for (const auto& product : work.matmuls) ++ran[{product.m, product.n, product.k}];
+  std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> recorded;
+  for (const auto& shape : ops::recorded_shapes()) {
+    if (shape.workload != "vgg") continue;
+    const auto inputs = shape.op->inputs(0);
+    const auto output = shape.op->run(inputs)[0];
+    recorded[{output.size(0), output.size(1), inputs[0].numel() / output.size(0)}] += shape.count;
+  }
+  EXPECT_EQ(ran, recorded);
+}
+
+TEST(Table, HasNoWorkloadOfAnUnknownName) { EXPECT_THROW(workload("vgg20"), std::out_of_range); }
+
+}  // namespace
+}  // namespace fathom::models

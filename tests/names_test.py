@@ -1,0 +1,19 @@
+"""Names are an interface: whoever changes one changes tests/names.txt and says so in results/README.md."""
+
+from program import ROOT, run
+
+
+def test_names_are_the_committed_ones():
+    listed = run("--benchmark_list_tests", "--fathom_device=cpu", "--fathom_threads=1", "--fathom_precision=fp32,bf16")
+    assert listed.returncode == 0, listed.stderr
+    names = listed.stdout.splitlines()
+    committed = (ROOT / "tests/names.txt").read_text().splitlines()
+    if not any("backend:onednn" in name for name in names):  # a build without oneDNN
+        committed = [name for name in committed if "backend:onednn" not in name]
+    assert names == committed
+
+
+def test_names_fit_dashboards():
+    for name in run("--benchmark_list_tests").stdout.splitlines():
+        assert name.endswith("/process_time/real_time")
+        assert len(name) <= 128, name

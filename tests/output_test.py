@@ -1,0 +1,95 @@
+"""What the program writes: standard JSON, whole at every moment, with every step's time beside it."""
+
+import json
+import math
+import signal
+import subprocess
+import time
+
+from program import ONE_ROW, PROGRAM, QUICK, read_json, run, strict_json
+
+
+def test_json_file_is_strict_and_finite(tmp_path):
+    out = tmp_path / "out.json"
+    assert run(*ONE_ROW, f"--benchmark_out={out}").returncode == 0
+    (row,) = read_json(out)["benchmarks"]
+    assert row["run_type"] == "iteration" and row["time_unit"] == "us" and row["threads"] == 1
+    assert all(math.isfinite(value) for value in row.values() if isinstance(value, (int, float)))
+    assert row["real_time"] > 0 and row["flops"] > 0 and row["min_us"] <= row["p50_us"] <= row["p95_us"]
+
+
+def test_context_says_what_ran_where(tmp_path):
+    out = tmp_path / "out.json"
+    run(*ONE_ROW, "--fathom_seed=7", f"--benchmark_out={out}")
+    context = read_json(out)["context"]
+    for key in ("fathom_version", "git_commit", "libtorch", "libtorch_mkl", "libtorch_onednn", "compiler", "affinity",
+                "openmp", "malloc", "peak_flops_cpu_threads1_fp32", "peak_bytes_cpu_threads1", "caches"):
+        assert context[key], key
+    assert context["seed"] == "7" and context["data"] == "synthetic"
+    assert "--fathom_seed=7" in context["command_line"]
+
+
+def test_json_on_stdout_is_strict_too():
+    result = run(*ONE_ROW, "--benchmark_format=json")
+    (row,) = strict_json(result.stdout)["benchmarks"]
+    assert "first_step_us" in row  # the console shows fewer counters, JSON all
+
+
+def test_console_shows_names_and_shares():
+    result = run(*ONE_ROW)
+    assert "op/matmul/vgg/fc8/forward/device:cpu/threads:1/" in result.stdout
+    assert "flops_pct_peak=" in result.stdout and "%/s" not in result.stdout
+    assert result.stderr.count("[1/1]") == 0  # no status line where stderr is no terminal
+
+
+def test_repetitions_keep_their_aggregates(tmp_path):
+    out = tmp_path / "out.json"
+    run(*ONE_ROW, "--benchmark_repetitions=3", f"--benchmark_out={out}")
+    rows = read_json(out)["benchmarks"]
+    assert [row.get("aggregate_name") for row in rows] == [None] * 3 + ["mean", "median", "stddev", "cv"]
+
+
+def test_samples_hold_every_step_of_every_repetition(tmp_path):
+    out, samples = tmp_path / "out.json", tmp_path / "samples.jsonl"
+    run(*ONE_ROW, "--benchmark_repetitions=2", f"--benchmark_out={out}", f"--fathom_samples={samples}")
+    steps = [strict_json(line) for line in samples.read_text().splitlines()]
+    for row in read_json(out)["benchmarks"][:2]:
+        mine = [step for step in steps if step["repetition"] == row["repetition_index"]]
+        assert {step["name"] for step in mine} == {row["name"]}
+        assert len(mine) * row["steps_per_sample"] == row["iterations"]
+        assert [step["step"] for step in mine] == [i * row["steps_per_sample"] for i in range(len(mine))]
+        assert math.isclose(min(step["us"] for step in mine), row["min_us"], rel_tol=1e-9)
+
+
+def test_same_seed_gives_the_same_file_layout_and_old_errors_go(tmp_path):
+    out = tmp_path / "out.json"
+    stale = tmp_path / "out.json.errors.jsonl"
+    stale.write_text("{}\n")
+    run(*ONE_ROW, f"--benchmark_out={out}")
+    assert not stale.exists()
+    assert not (tmp_path / "out.json.part").exists()
+
+
+def test_a_killed_run_leaves_its_finished_rows(tmp_path):
+    out = tmp_path / "out.json"
+    command = [PROGRAM, *QUICK, "--benchmark_filter=^op/matmul/vgg/fc[78]", f"--benchmark_out={out}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not out.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+    rows = read_json(out)["benchmarks"]
+    assert 1 <= len(rows) < 12
+    assert all(row["real_time"] > 0 for row in rows)
+
+
+def test_a_users_shapes_become_rows(tmp_path):
+    shapes = tmp_path / "shapes.json"
+    row = {"op": "matmul", "layer": "tiny", "pass": "forward", "count": 2, "m": 3, "n": 5, "k": 7}
+    shapes.write_text(json.dumps({"workload": "mine", "rows": [row]}))
+    out = tmp_path / "out.json"
+    result = run(*QUICK, f"--fathom_shapes={shapes}", "--benchmark_filter=mine", f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    rows = read_json(out)["benchmarks"]
+    assert rows and all(r["name"].startswith("op/matmul/mine/tiny/forward/") for r in rows)
+    assert all(r["calls_per_model_step"] == 2 and "bytes_pct_peak" not in r for r in rows)

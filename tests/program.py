@@ -1,0 +1,36 @@
+"""The built program and the files it writes, for the tests beside this file."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
+
+# A row that takes milliseconds and one second with everything around it.
+QUICK = ["--fathom_threads=1", "--benchmark_min_time=0.01"]
+ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
+
+
+def run(*arguments, **options):
+    """The finished process, with what it printed as text."""
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+
+
+def strict_json(text):
+    """Like the parsers of dashboards: no NaN, no Infinity, no key twice."""
+
+    def refuse(word):
+        raise ValueError(f"{word} is not JSON")
+
+    def pairs(items):
+        keys = [key for key, _ in items]
+        assert len(keys) == len(set(keys)), f"a key twice in {keys}"
+        return dict(items)
+
+    return json.loads(text, parse_constant=refuse, object_pairs_hook=pairs)
+
+
+def read_json(path):
+    return strict_json(pathlib.Path(path).read_text())
