@@ -79,23 +79,27 @@ void add_gpu(Entries& entries) {
   entries.emplace_back("cudnn", std::to_string(at::globalContext().versionCuDNN()));
 }
 
+/// For example "118.2 GFLOP/s, avx512f multiply-add loop".
+void add_peak(Entries& entries, const std::string& key, const Peak& peak, const char* unit) {
+  std::ostringstream text;
+  text.precision(4);
+  text << peak.rate / 1e9 << unit << ", " << peak.from;
+  if (peak.rate > 0) entries.emplace_back(key, text.str());
+}
+
 void add_peaks(Entries& entries, const std::vector<Row>& rows, Peaks& peaks) {
   std::set<std::string> seen;
-  for (const auto& row : rows) {
+  for (const auto& [name, subject, threads, device, precision, make] : rows) {
     const std::string machine =
-        std::string(name(row.device)) + "_threads" + std::to_string(row.threads);
-    const std::string precise = machine + "_" + std::string(name(row.precision));
-    if (!seen.insert(precise).second) continue;
-    const Peak& peak = peaks.at(row.device, row.threads, row.precision);
-    std::ostringstream flops;
-    std::ostringstream bytes;
-    flops.precision(4);
-    bytes.precision(4);
-    flops << peak.flops / 1e9 << " GFLOP/s, " << peak.flops_from;
-    bytes << peak.bytes / 1e9 << " GB/s, " << peak.bytes_from;
-    if (peak.flops > 0) entries.emplace_back("peak_flops_" + precise, flops.str());
-    if (peak.bytes > 0 && seen.insert(machine).second)
-      entries.emplace_back("peak_bytes_" + machine, bytes.str());
+        std::string(fixtures::name(device)) + "_threads" + std::to_string(threads);
+    const std::string precise = machine + "_" + std::string(fixtures::name(precision));
+    if (seen.insert(precise).second) {
+      add_peak(entries, "peak_flops_" + precise, peaks.flops(device, threads, precision),
+               " GFLOP/s");
+    }
+    if (seen.insert(machine).second) {
+      add_peak(entries, "peak_bytes_" + machine, peaks.bytes(device, threads), " GB/s");
+    }
   }
 }
 

@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
   using namespace fathom::benchmarks;
   benchmark::Initialize(&argc, argv);
   Peaks peaks;
-  Loop loop(peaks, [](const Row&, const char*) {});
+  Loop loop(
+      peaks, [](const Row&, const char*) {}, /*keep_samples=*/false);
   const Row one_step = empty_row("harness/one_step_a_sample", 1e-3);
   const Row many_steps = empty_row("harness/many_steps_a_sample", 0);
   benchmark::RegisterBenchmark("bare", bare)->UseRealTime();

@@ -57,7 +57,7 @@ void Loop::run(benchmark::State& state, const Row& row) {
     count(state, row, samples);
     if (row.device == fixtures::Device::kCpu && memory.bytes())
       set(state, "peak_memory_bytes", *memory.bytes());
-    samples_[row.name].push_back(std::move(samples));
+    if (keep_samples_) samples_[row.name].push_back(std::move(samples));
     task_->check_finite();
   } catch (const std::exception& error) {
     forget();
@@ -135,16 +135,17 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
 
 void Loop::count(benchmark::State& state, const Row& row, const Samples& samples) {
   const Figures figures = task_->figures();
-  const Peak& peak = peaks_.at(row.device, row.threads, row.precision);
+  const double peak_flops = peaks_.flops(row.device, row.threads, row.precision).rate;
+  const double peak_bytes = peaks_.bytes(row.device, row.threads).rate;
   if (figures.items) set_rate(state, "items_per_second", *figures.items);
   if (figures.flops) {
     set_rate(state, "flops", *figures.flops);
-    if (peak.flops > 0) set_rate(state, "flops_pct_peak", 100 * *figures.flops / peak.flops);
+    if (peak_flops > 0) set_rate(state, "flops_pct_peak", 100 * *figures.flops / peak_flops);
   }
   if (figures.bytes) {
     set_rate(state, "bytes", *figures.bytes);
-    if (peak.bytes > 0 && *figures.bytes > last_level_cache_bytes()) {
-      set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak.bytes);
+    if (peak_bytes > 0 && *figures.bytes > last_level_cache_bytes(row.threads)) {
+      set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak_bytes);
     }
   }
   for (const auto& [name, value] : figures.counters) set(state, name, value);

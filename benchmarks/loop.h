@@ -29,7 +29,8 @@ class Loop {
   /// outside timed work.
   using Stage = std::function<void(const Row&, const char*)>;
 
-  Loop(Peaks& peaks, Stage stage) : peaks_(peaks), stage_(std::move(stage)) {}
+  Loop(Peaks& peaks, Stage stage, bool keep_samples)
+      : peaks_(peaks), stage_(std::move(stage)), keep_samples_(keep_samples) {}
 
   /// The body of the benchmark. What goes wrong becomes the row's error, never an exception.
   void run(benchmark::State& state, const Row& row);
@@ -47,6 +48,7 @@ class Loop {
 
   Peaks& peaks_;
   Stage stage_;
+  bool keep_samples_;
   std::string subject_;
   std::unique_ptr<Task> task_;
   int warm_threads_ = 0;       ///< the count that task_ is warm at

@@ -71,7 +71,9 @@ int run(int argc, char** argv) {
 
   Progress progress;
   Peaks peaks;
-  Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
+  Loop loop(
+      peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
+      /*keep_samples=*/!options.samples.empty());
   Display display(options.console, progress, [&] {
     progress.note("measuring this machine's peaks");
     for (const auto& [key, value] : context(options, rows, peaks)) {

@@ -30,8 +30,10 @@ class ModelTask final : public Task {
 
   /// The first rehearsal also counts the step's arithmetic.
   void rehearse() override {
-    if (figures_.flops) return run();
+    if (counted_) return run();
+    counted_ = true;
     const double flops = ops::observe([this] { run(); }).flops;
+    if (flops == 0) return;
     figures_.flops = flops;
     figures_.counters.emplace_back("flops_per_step", flops);
   }
@@ -58,6 +60,7 @@ class ModelTask final : public Task {
 
  private:
   models::Step step_;
+  bool counted_ = false;
   Figures figures_;
 };
 

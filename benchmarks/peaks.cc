@@ -1,6 +1,7 @@
 #include "benchmarks/peaks.h"
 
 #include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/sum.h>
 
 #include <algorithm>
@@ -75,68 +76,84 @@ double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision pre
   return matmul->cost(precision).flops / seconds;
 }
 
-/// Reading one large buffer, and copying it to another (read and written bytes both count).
-void measure_bytes(Peak& peak) {
-  const auto elements =
-      static_cast<int64_t>(std::max(64e6, 4 * last_level_cache_bytes()) / sizeof(float));
-  const at::Tensor from = at::ones({elements});
-  const at::Tensor to = at::ones({elements});
-  const double bytes = static_cast<double>(elements) * sizeof(float);
-  const double read = bytes / best_seconds([&] { benchmark::DoNotOptimize(from.sum()); });
-  const double copied = 2 * bytes / best_seconds([&] { to.copy_(from); });
-  peak.bytes = std::max(read, copied);
-  peak.bytes_from = read > copied ? "read" : "copy";
-}
-
-void offer(Peak& peak, double flops, const std::string& from) {
-  if (flops <= peak.flops) return;
-  peak.flops = flops;
-  peak.flops_from = from;
-}
-
-Peak measure_cpu(int threads, fixtures::Precision precision) {
+Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
   constexpr int64_t kSide = 1024;  // 12 MB, some 20 ms on one core
   fixtures::set_threads(threads);
+  const auto gemm = [&](ops::Backend backend) {
+    return gemm_flops(kSide, fixtures::Device::kCpu, precision, backend);
+  };
   Peak peak;
   if (const MultiplyAdd loop = widest_multiply_add(precision); loop.run != nullptr) {
-    offer(peak, multiply_add_flops(loop, threads), loop.name + " multiply-add loop");
+    peak.offer(multiply_add_flops(loop, threads), loop.name + " multiply-add loop");
   }
-  offer(peak, gemm_flops(kSide, fixtures::Device::kCpu, precision, ops::Backend::kOneDnn),
-        "oneDNN GEMM");
-  offer(peak, gemm_flops(kSide, fixtures::Device::kCpu, precision, ops::Backend::kTorch),
-        "LibTorch GEMM");
-  measure_bytes(peak);
+  peak.offer(gemm(ops::Backend::kOneDnn), "oneDNN GEMM");
+  peak.offer(gemm(ops::Backend::kTorch), "LibTorch GEMM");
   return peak;
 }
 
-Peak measure_cuda(fixtures::Precision precision) {
-  constexpr int64_t kSide = 8192;
+/// Of a copy, read and written bytes both count.
+Peak measure_cpu_bytes(int threads) {
+  fixtures::set_threads(threads);
+  const double bytes = std::max(64e6, 4 * last_level_cache_bytes(threads));
+  const at::Tensor from = at::ones({static_cast<int64_t>(bytes / sizeof(float))});
+  const at::Tensor to = at::ones_like(from);
   Peak peak;
+  peak.offer(bytes / best_seconds([&] { benchmark::DoNotOptimize(from.sum()); }), "read");
+  peak.offer(2 * bytes / best_seconds([&] { to.copy_(from); }), "copy");
+  return peak;
+}
+
+Peak measure_cuda_flops(fixtures::Precision precision) {
+  constexpr int64_t kSide = 8192;
   fixtures::allow_tf32(precision == fixtures::Precision::kTf32);
-  offer(peak, gemm_flops(kSide, fixtures::Device::kCuda, precision, ops::Backend::kTorch),
-        "LibTorch GEMM");
-  const ops::CudaLibrary* library = ops::cuda_library();
-  if (library == nullptr) return peak;
-  if (precision == fixtures::Precision::kFp32)
-    offer(peak, library->multiply_add_flops(), "fp32 multiply-add loop");
-  peak.bytes = library->copy_bytes();
-  peak.bytes_from = "copy";
+  Peak peak;
+  peak.offer(gemm_flops(kSide, fixtures::Device::kCuda, precision, ops::Backend::kTorch),
+             "LibTorch GEMM");
+  if (precision == fixtures::Precision::kFp32 && ops::cuda_library() != nullptr) {
+    peak.offer(ops::cuda_library()->multiply_add_flops(), "fp32 multiply-add loop");
+  }
+  return peak;
+}
+
+Peak measure_cuda_bytes() {
+  Peak peak;
+  if (ops::cuda_library() != nullptr) peak.offer(ops::cuda_library()->copy_bytes(), "copy");
   return peak;
 }
 
 }  // namespace
 
-const Peak& Peaks::at(fixtures::Device device, int threads, fixtures::Precision precision) {
-  const auto key = std::tuple(device, threads, precision);
-  if (const auto known = measured_.find(key); known != measured_.end()) return known->second;
-  return measured_[key] = device == fixtures::Device::kCpu ? measure_cpu(threads, precision)
-                                                           : measure_cuda(precision);
+void Peak::offer(double reached, const std::string& by) {
+  if (reached <= rate) return;
+  rate = reached;
+  from = by;
 }
 
-double last_level_cache_bytes() {
+const Peak& Peaks::flops(fixtures::Device device, int threads, fixtures::Precision precision) {
+  const auto [place, absent] = flops_.try_emplace({device, threads, precision});
+  if (absent) {
+    place->second = device == fixtures::Device::kCpu ? measure_cpu_flops(threads, precision)
+                                                     : measure_cuda_flops(precision);
+  }
+  return place->second;
+}
+
+const Peak& Peaks::bytes(fixtures::Device device, int threads) {
+  const auto [place, absent] = bytes_.try_emplace({device, threads});
+  if (absent) {
+    place->second =
+        device == fixtures::Device::kCpu ? measure_cpu_bytes(threads) : measure_cuda_bytes();
+  }
+  return place->second;
+}
+
+double last_level_cache_bytes(int threads) {
   double largest = 0;
-  for (const auto& cache : benchmark::CPUInfo::Get().caches)
-    largest = std::max(largest, static_cast<double>(cache.size));
+  for (const auto& cache : benchmark::CPUInfo::Get().caches) {
+    const int sharing = std::max(cache.num_sharing, 1);
+    const int caches = (threads + sharing - 1) / sharing;
+    largest = std::max(largest, static_cast<double>(cache.size) * caches);
+  }
   return largest;
 }
 

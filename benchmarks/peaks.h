@@ -3,31 +3,35 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "fixtures/device.h"
 #include "fixtures/precision.h"
 
 namespace fathom::benchmarks {
 
-/// What this machine reached at one device, thread count and precision; 0 where it was not
-/// measured.
+/// The best rate that this program reached on this machine.
 struct Peak {
-  double flops = 0;        ///< per second, the better of the two below
-  std::string flops_from;  ///< what gave it
-  double bytes = 0;        ///< per second, over buffers far beyond the last-level cache
-  std::string bytes_from;
+  double rate = 0;   ///< FLOP/s or byte/s; 0 where nothing could be measured
+  std::string from;  ///< what reached it
+
+  void offer(double reached, const std::string& by);
 };
 
-/// Measured on first use (about half a second each) and kept.
+/// Peaks of devices, thread counts and precisions, measured on first use and kept.
 class Peaks {
  public:
-  const Peak& at(fixtures::Device device, int threads, fixtures::Precision precision);
+  /// The better of a multiply-add loop in registers and the best square GEMM; about 0.5 s.
+  const Peak& flops(fixtures::Device device, int threads, fixtures::Precision precision);
+  /// The better of reading a buffer and copying it, far beyond the last-level cache; about 0.5 s.
+  const Peak& bytes(fixtures::Device device, int threads);
 
  private:
-  std::map<std::tuple<fixtures::Device, int, fixtures::Precision>, Peak> measured_;
+  std::map<std::tuple<fixtures::Device, int, fixtures::Precision>, Peak> flops_;
+  std::map<std::pair<fixtures::Device, int>, Peak> bytes_;
 };
 
-/// Bytes of the largest data cache of the CPU.
-double last_level_cache_bytes();
+/// Bytes of the largest caches that `threads` threads can reach together.
+double last_level_cache_bytes(int threads);
 
 }  // namespace fathom::benchmarks

@@ -23,7 +23,8 @@ int64_t inside_taps(const Conv2dShape& shape, std::size_t axis) {
 
 /// Products of one tap position: every image and every connected pair of channels.
 double channel_products(const Conv2dShape& shape) {
-  return static_cast<double>(shape.batch * shape.out_channels * (shape.in_channels / shape.groups));
+  return static_cast<double>(shape.batch * shape.out_channels * shape.in_channels) /
+         static_cast<double>(shape.groups);
 }
 
 }  // namespace

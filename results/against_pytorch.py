@@ -28,8 +28,16 @@ def vgg(nn):
             layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
             channels = width
         layers.append(nn.MaxPool2d(2))
-    layers += [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 4096), nn.ReLU(),
-               nn.Dropout(0.5), nn.Linear(4096, 1000)]
+    layers += [
+        nn.Flatten(),
+        nn.Linear(512 * 7 * 7, 4096),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(4096, 4096),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(4096, 1000),
+    ]
     net = nn.Sequential(*layers)
     for module in net:
         if isinstance(module, nn.Conv2d):
@@ -95,15 +103,22 @@ def eager_milliseconds(row, threads):
 def our_milliseconds(program, row, threads):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
-        command = [program, f"--benchmark_filter=^{row}/device:cpu/", f"--fathom_threads={threads}",
-                   "--benchmark_min_time=2", f"--benchmark_out={out}"]
+        command = [
+            program,
+            f"--benchmark_filter=^{row}/device:cpu/",
+            f"--fathom_threads={threads}",
+            "--benchmark_min_time=2",
+            f"--benchmark_out={out}",
+        ]
         subprocess.run(command, check=True, capture_output=True)
         (result,) = json.loads(out.read_text())["benchmarks"]
     return result.get("p50_us", result["real_time"]) / 1e3
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     rows = [f"{workload}/{mode}" for workload in NETWORKS for mode in ("train", "infer")]
     parser.add_argument("rows", nargs="+", choices=rows, metavar="ROW", help=", ".join(rows))
     parser.add_argument("--threads", type=int, default=1)
@@ -120,9 +135,12 @@ def main():
             ours.append(our_milliseconds(arguments.program, row, arguments.threads))
             eager.append(eager_milliseconds(row, arguments.threads))
         ratios = [a / b for a, b in zip(ours, eager)]
-        print(f"{row}, {arguments.threads} threads: {statistics.median(ours):.1f} ms against "
-              f"{statistics.median(eager):.1f} ms, ratio {statistics.median(ratios):.3f} "
-              f"({min(ratios):.3f} to {max(ratios):.3f})", flush=True)
+        print(
+            f"{row}, {arguments.threads} threads: {statistics.median(ours):.1f} ms against "
+            f"{statistics.median(eager):.1f} ms, ratio {statistics.median(ratios):.3f} "
+            f"({min(ratios):.3f} to {max(ratios):.3f})",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

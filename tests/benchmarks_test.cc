@@ -101,7 +101,7 @@ class TimedLoop : public testing::Test {
 
   Calls calls;
   Peaks peaks;
-  Loop loop{peaks, [](const Row&, const char*) {}};
+  Loop loop{peaks, [](const Row&, const char*) {}, /*keep_samples=*/true};
 };
 
 TEST_F(TimedLoop, TakesThreeSamplesOfAStepLongerThanTheMinimumTime) {
@@ -135,7 +135,7 @@ TEST_F(TimedLoop, SetsTheCountersOfAStep) {
   EXPECT_NEAR(counter("flops"), 1e6 / seconds, 1);
   EXPECT_NEAR(counter("bytes"), 4e3 / seconds, 1);
   EXPECT_NEAR(counter("flops_pct_peak"),
-              1e8 / seconds / peaks.at(row({}).device, 1, row({}).precision).flops, 1e-6);
+              1e8 / seconds / peaks.flops(row({}).device, 1, row({}).precision).rate, 1e-6);
   EXPECT_EQ(counter("params"), 42);
   EXPECT_GE(counter("min_us"), 20e3);
   EXPECT_GE(counter("p50_us"), counter("min_us"));
@@ -205,10 +205,10 @@ class JsonOutput : public testing::Test {
 TEST_F(JsonOutput, IsWholeAfterEveryBenchmark) {
   JsonFile file(path);
   file.begin({});
-  for (int i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < 3; ++i) {
     file.add({run("row" + std::to_string(i))});
     const auto document = read();
-    ASSERT_EQ(document["benchmarks"].size(), static_cast<std::size_t>(i + 1));
+    ASSERT_EQ(document["benchmarks"].size(), i + 1);
     EXPECT_EQ(document["benchmarks"][i]["name"], "row" + std::to_string(i));
     EXPECT_TRUE(document["context"].contains("caches"));
   }

@@ -12,7 +12,9 @@ from program import QUICK, read_json, run
 COMPARE = pathlib.Path(os.environ.get("FATHOM_COMPARE", "/usr/share/benchmark/compare.py"))
 ROWS = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8"]
 
-pytestmark = pytest.mark.skipif(not COMPARE.exists(), reason=f"no {COMPARE}; install libbenchmark-tools")
+pytestmark = pytest.mark.skipif(
+    not COMPARE.exists(), reason=f"no {COMPARE}; install libbenchmark-tools"
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +27,12 @@ def outputs(tmp_path_factory):
 
 
 def compared(*arguments):
-    result = subprocess.run(["/usr/bin/python3", COMPARE, "--no-color", *map(str, arguments)], capture_output=True,
-                            text=True, timeout=60)
+    result = subprocess.run(
+        ["/usr/bin/python3", COMPARE, "--no-color", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert result.returncode == 0, result.stderr
     rows = [line for line in result.stdout.splitlines() if "process_time/real_time" in line]
     return [line for line in rows if re.search(r"[+-]\d+\.\d+\s+[+-]\d+\.\d+", line)], result.stdout

@@ -13,8 +13,14 @@ PRESET = pathlib.Path(PROGRAM).parent.name
 
 
 def launched(path, *arguments, cwd):
-    return subprocess.run([path, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "FATHOM_PRESET": PRESET})
+    return subprocess.run(
+        [path, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "FATHOM_PRESET": PRESET},
+    )
 
 
 def test_works_from_another_directory(tmp_path):
@@ -28,6 +34,8 @@ def test_works_through_a_link(tmp_path):
     assert launched(link, "--fathom_models", cwd=tmp_path).stdout == run("--fathom_models").stdout
 
 
-@pytest.mark.parametrize("arguments, code", [(["--fathom_nothing"], 2), (["--benchmark_filter=nothing"], 3)])
+@pytest.mark.parametrize(
+    "arguments, code", [(["--fathom_nothing"], 2), (["--benchmark_filter=nothing"], 3)]
+)
 def test_hands_on_the_exit_code(tmp_path, arguments, code):
     assert launched(LAUNCHER, *arguments, cwd=tmp_path).returncode == code

@@ -4,7 +4,12 @@ from program import ROOT, run
 
 
 def test_names_are_the_committed_ones():
-    listed = run("--benchmark_list_tests", "--fathom_device=cpu", "--fathom_threads=1", "--fathom_precision=fp32,bf16")
+    listed = run(
+        "--benchmark_list_tests",
+        "--fathom_device=cpu",
+        "--fathom_threads=1",
+        "--fathom_precision=fp32,bf16",
+    )
     assert listed.returncode == 0, listed.stderr
     names = listed.stdout.splitlines()
     committed = (ROOT / "tests/names.txt").read_text().splitlines()

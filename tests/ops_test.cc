@@ -42,7 +42,8 @@ double counted_conv2d_flops(const Conv2dShape& s, const at::Tensor& output) {
       }
     }
   }
-  return 2 * products * static_cast<double>(s.batch * s.out_channels * (s.in_channels / s.groups));
+  return 2 * products * static_cast<double>(s.batch * s.out_channels * s.in_channels) /
+         static_cast<double>(s.groups);
 }
 
 class Conv2dCost : public testing::TestWithParam<Conv2dShape> {

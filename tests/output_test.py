@@ -15,15 +15,31 @@ def test_json_file_is_strict_and_finite(tmp_path):
     (row,) = read_json(out)["benchmarks"]
     assert row["run_type"] == "iteration" and row["time_unit"] == "us" and row["threads"] == 1
     assert all(math.isfinite(value) for value in row.values() if isinstance(value, (int, float)))
-    assert row["real_time"] > 0 and row["flops"] > 0 and row["min_us"] <= row["p50_us"] <= row["p95_us"]
+    assert (
+        row["real_time"] > 0
+        and row["flops"] > 0
+        and row["min_us"] <= row["p50_us"] <= row["p95_us"]
+    )
 
 
 def test_context_says_what_ran_where(tmp_path):
     out = tmp_path / "out.json"
     run(*ONE_ROW, "--fathom_seed=7", f"--benchmark_out={out}")
     context = read_json(out)["context"]
-    for key in ("fathom_version", "git_commit", "libtorch", "libtorch_mkl", "libtorch_onednn", "compiler", "affinity",
-                "openmp", "malloc", "peak_flops_cpu_threads1_fp32", "peak_bytes_cpu_threads1", "caches"):
+    for key in (
+        "fathom_version",
+        "git_commit",
+        "libtorch",
+        "libtorch_mkl",
+        "libtorch_onednn",
+        "compiler",
+        "affinity",
+        "openmp",
+        "malloc",
+        "peak_flops_cpu_threads1_fp32",
+        "peak_bytes_cpu_threads1",
+        "caches",
+    ):
         assert context[key], key
     assert context["seed"] == "7" and context["data"] == "synthetic"
     assert "--fathom_seed=7" in context["command_line"]
@@ -46,18 +62,30 @@ def test_repetitions_keep_their_aggregates(tmp_path):
     out = tmp_path / "out.json"
     run(*ONE_ROW, "--benchmark_repetitions=3", f"--benchmark_out={out}")
     rows = read_json(out)["benchmarks"]
-    assert [row.get("aggregate_name") for row in rows] == [None] * 3 + ["mean", "median", "stddev", "cv"]
+    assert [row.get("aggregate_name") for row in rows] == [None] * 3 + [
+        "mean",
+        "median",
+        "stddev",
+        "cv",
+    ]
 
 
 def test_samples_hold_every_step_of_every_repetition(tmp_path):
     out, samples = tmp_path / "out.json", tmp_path / "samples.jsonl"
-    run(*ONE_ROW, "--benchmark_repetitions=2", f"--benchmark_out={out}", f"--fathom_samples={samples}")
+    run(
+        *ONE_ROW,
+        "--benchmark_repetitions=2",
+        f"--benchmark_out={out}",
+        f"--fathom_samples={samples}",
+    )
     steps = [strict_json(line) for line in samples.read_text().splitlines()]
     for row in read_json(out)["benchmarks"][:2]:
         mine = [step for step in steps if step["repetition"] == row["repetition_index"]]
         assert {step["name"] for step in mine} == {row["name"]}
         assert len(mine) * row["steps_per_sample"] == row["iterations"]
-        assert [step["step"] for step in mine] == [i * row["steps_per_sample"] for i in range(len(mine))]
+        assert [step["step"] for step in mine] == [
+            i * row["steps_per_sample"] for i in range(len(mine))
+        ]
         assert math.isclose(min(step["us"] for step in mine), row["min_us"], rel_tol=1e-9)
 
 
@@ -72,7 +100,12 @@ def test_same_seed_gives_the_same_file_layout_and_old_errors_go(tmp_path):
 
 def test_a_killed_run_leaves_its_finished_rows(tmp_path):
     out = tmp_path / "out.json"
-    command = [PROGRAM, *QUICK, "--benchmark_filter=^op/matmul/vgg/fc[78]", f"--benchmark_out={out}"]
+    command = [
+        PROGRAM,
+        *QUICK,
+        "--benchmark_filter=^op/matmul/vgg/fc[78]",
+        f"--benchmark_out={out}",
+    ]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while not out.exists() and time.monotonic() < deadline:
@@ -88,7 +121,9 @@ def test_a_users_shapes_become_rows(tmp_path):
     row = {"op": "matmul", "layer": "tiny", "pass": "forward", "count": 2, "m": 3, "n": 5, "k": 7}
     shapes.write_text(json.dumps({"workload": "mine", "rows": [row]}))
     out = tmp_path / "out.json"
-    result = run(*QUICK, f"--fathom_shapes={shapes}", "--benchmark_filter=mine", f"--benchmark_out={out}")
+    result = run(
+        *QUICK, f"--fathom_shapes={shapes}", "--benchmark_filter=mine", f"--benchmark_out={out}"
+    )
     assert result.returncode == 0, result.stderr
     rows = read_json(out)["benchmarks"]
     assert rows and all(r["name"].startswith("op/matmul/mine/tiny/forward/") for r in rows)

@@ -15,7 +15,9 @@ ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torc
 
 def run(*arguments, **options):
     """The finished process, with what it printed as text."""
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
+    )
 
 
 def strict_json(text):

@@ -18,9 +18,18 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
 
 def sources(room):
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", room], cwd=ROOT,
-                            capture_output=True, text=True, check=True).stdout.split()
-    return [ROOT / name for name in listed if name.endswith((".h", ".cc", ".cu", ".in")) and (ROOT / name).exists()]
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", room],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    return [
+        ROOT / name
+        for name in listed
+        if name.endswith((".h", ".cc", ".cu", ".in")) and (ROOT / name).exists()
+    ]
 
 
 def includes(file):
@@ -56,7 +65,9 @@ def test_only_onednn_code_sees_onednn():
     for room in ROOMS:
         for file in sources(room):
             for place, header in includes(file):
-                assert not header.startswith("oneapi/") or "ops/onednn/" in place, f"{place} includes {header}"
+                assert (
+                    not header.startswith("oneapi/") or "ops/onednn/" in place
+                ), f"{place} includes {header}"
 
 
 def test_google_benchmark_comes_through_one_header():
