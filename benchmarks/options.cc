@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "benchmarks/error.h"
+#include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
 #include "ops/onednn/version.h"
 
@@ -132,25 +132,6 @@ void settle_backends(const Options& options) {
   }
 }
 
-/// The value of `--flag=value` or `--flag`; null where `argument` is another one.
-const char* flag_value(const std::string& argument, const std::string& flag) {
-  if (argument.rfind(flag, 0) != 0) return nullptr;
-  if (argument.size() == flag.size()) return "";
-  return argument[flag.size()] == '=' ? argument.c_str() + flag.size() + 1 : nullptr;
-}
-
-/// The last one on the command line wins, then the environment, as in Google Benchmark itself.
-std::string google_benchmark_value(const std::vector<std::string>& arguments,
-                                   const std::string& flag, const char* variable,
-                                   const std::string& fallback) {
-  const char* from_environment = std::getenv(variable);
-  std::string value = from_environment != nullptr ? from_environment : fallback;
-  for (const auto& argument : arguments) {
-    if (const char* found = flag_value(argument, flag)) value = found;
-  }
-  return value;
-}
-
 /// A JSON output file is ours to write, so that it is whole at every moment. Google Benchmark has a
 /// file of its own to open, or it refuses our file reporter.
 void take_output_file(Options& options) {
@@ -167,26 +148,6 @@ void take_output_file(Options& options) {
   } else if (!options.samples.empty()) {
     throw UsageError("--fathom_samples: goes with --benchmark_out_format=json, found " + format);
   }
-}
-
-const std::vector<std::string>& google_benchmark_flags() {
-  static const std::vector<std::string> flags{"--benchmark_list_tests",
-                                              "--benchmark_filter",
-                                              "--benchmark_min_time",
-                                              "--benchmark_min_warmup_time",
-                                              "--benchmark_repetitions",
-                                              "--benchmark_enable_random_interleaving",
-                                              "--benchmark_report_aggregates_only",
-                                              "--benchmark_display_aggregates_only",
-                                              "--benchmark_format",
-                                              "--benchmark_out",
-                                              "--benchmark_out_format",
-                                              "--benchmark_color",
-                                              "--benchmark_counters_tabular",
-                                              "--benchmark_context",
-                                              "--benchmark_perf_counters",
-                                              "--benchmark_time_unit"};
-  return flags;
 }
 
 }  // namespace

@@ -1,24 +1,13 @@
+#include "benchmarks/loop.h"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <regex>
-#include <sstream>
+#include <cmath>
+#include <stdexcept>
 #include <thread>
-
-#include "benchmarks/error.h"
-#include "benchmarks/json_file.h"
-#include "benchmarks/loop.h"
-#include "benchmarks/nearest.h"
-#include "benchmarks/options.h"
-#include "benchmarks/rows.h"
 
 namespace fathom::benchmarks {
 namespace {
-
-// ---- the timed loop
 
 /// What the loop asked of a task.
 struct Calls {
@@ -176,160 +165,6 @@ TEST_F(TimedLoop, BuildsAnewAfterAnError) {
   EXPECT_TRUE(failed(runs.at(0)));
   EXPECT_FALSE(failed(runs.at(1)));
   EXPECT_EQ(calls.built, 2);
-}
-
-// ---- the JSON file
-
-class JsonOutput : public testing::Test {
- protected:
-  JsonOutput() {
-    std::filesystem::create_directories(folder);
-    path = (folder / "out.json").string();
-  }
-  ~JsonOutput() override { std::filesystem::remove_all(folder); }
-
-  static benchmark::BenchmarkReporter::Run run(const std::string& name) {
-    benchmark::BenchmarkReporter::Run made;
-    made.run_name.function_name = name;
-    made.iterations = 1;
-    made.real_accumulated_time = 1;
-    return made;
-  }
-  nlohmann::json read() const { return nlohmann::json::parse(std::ifstream(path)); }
-
-  std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("json" + std::to_string(getpid()));
-  std::string path;
-};
-
-TEST_F(JsonOutput, IsWholeAfterEveryBenchmark) {
-  JsonFile file(path);
-  file.begin({});
-  for (std::size_t i = 0; i < 3; ++i) {
-    file.add({run("row" + std::to_string(i))});
-    const auto document = read();
-    ASSERT_EQ(document["benchmarks"].size(), i + 1);
-    EXPECT_EQ(document["benchmarks"][i]["name"], "row" + std::to_string(i));
-    EXPECT_TRUE(document["context"].contains("caches"));
-  }
-}
-
-TEST_F(JsonOutput, KeepsAnEarlierFileUntilTheFirstRow) {
-  std::ofstream(path) << R"({"old": true})";
-  JsonFile file(path);
-  file.begin({});
-  EXPECT_TRUE(read().contains("old"));
-  file.add({run("new")});
-  EXPECT_FALSE(read().contains("old"));
-}
-
-TEST_F(JsonOutput, FollowsALink) {
-  const auto link = folder / "link.json";
-  std::ofstream(path) << "{}";
-  std::filesystem::create_symlink(path, link);
-  JsonFile file(link.string());
-  file.begin({});
-  file.add({run("row")});
-  EXPECT_TRUE(std::filesystem::is_symlink(link));
-  EXPECT_EQ(read()["benchmarks"].size(), 1U);
-}
-
-TEST_F(JsonOutput, OnAFullDiskSaysSo) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
-  JsonFile file("/dev/full");
-  file.begin({});
-  try {
-    file.add({run("row")});
-    FAIL() << "written";
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "/dev/full: No space left on device");
-  }
-}
-
-TEST_F(JsonOutput, InAFolderThatIsNotThereIsWrongUsage) {
-  EXPECT_THROW(JsonFile("/nonexistent/out.json"), UsageError);
-}
-
-TEST_F(JsonOutput, OverAFolderIsWrongUsage) { EXPECT_THROW(JsonFile(folder.string()), UsageError); }
-
-// ---- options and rows
-
-Options parsed(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "fathom_bench");
-  std::vector<char*> pointers;
-  for (auto& argument : arguments) pointers.push_back(argument.data());
-  return parse_options(static_cast<int>(pointers.size()), pointers.data());
-}
-
-TEST(Options, DefaultToThisMachine) {
-  const Options options = parsed({});
-  EXPECT_EQ(options.devices.front(), fixtures::Device::kCpu);
-  EXPECT_EQ(options.threads.front(), 1);
-  EXPECT_EQ(options.threads.back(), fixtures::usable_cores());
-  EXPECT_EQ(options.precisions, std::vector{fixtures::Precision::kFp32});
-}
-
-TEST(Options, TakeLists) {
-  const Options options =
-      parsed({"--fathom_batch=4,16", "--fathom_precision=bf16,fp32", "--fathom_seed=9"});
-  EXPECT_EQ(options.batches, (std::vector<int64_t>{4, 16}));
-  EXPECT_EQ(options.precisions,
-            (std::vector{fixtures::Precision::kBf16, fixtures::Precision::kFp32}));
-  EXPECT_EQ(options.seed, 9U);
-}
-
-TEST(Options, LeaveTheRestToGoogleBenchmark) {
-  const Options options = parsed({"--benchmark_filter=vgg", "--fathom_seed=9"});
-  EXPECT_EQ(options.google_benchmark.front(), "--benchmark_filter=vgg");
-}
-
-TEST(Options, TakeTheLastJsonFile) {
-  EXPECT_EQ(parsed({"--benchmark_out=a.json", "--benchmark_out=b.json"}).out, "b.json");
-  EXPECT_EQ(parsed({"--benchmark_out=a.csv", "--benchmark_out_format=csv"}).out, "");
-}
-
-TEST(Rows, HaveUniqueNamesOfLegalTokens) {
-  Options options = parsed({"--fathom_precision=fp32,bf16", "--fathom_batch=1,2"});
-  const std::regex model(
-      "[a-z0-9_]+/(train|infer)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
-      "/precision:(fp32|tf32|bf16)/backend:torch");
-  const std::regex op(
-      "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/(forward|dgrad|wgrad|backward|update)"
-      "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:hot/"
-      "backend:(torch|onednn)");
-  std::set<std::string> names;
-  for (const auto& row : make_rows(options)) {
-    EXPECT_TRUE(std::regex_match(row.name, model) || std::regex_match(row.name, op)) << row.name;
-    EXPECT_TRUE(names.insert(row.name).second) << row.name;
-  }
-}
-
-std::size_t matches(const std::string& filter) {
-  return filtered(make_rows(parsed({})), filter).size();
-}
-
-TEST(Filter, SearchesTheFullName) {
-  EXPECT_GT(matches("vgg/train"), 0U);
-  EXPECT_EQ(matches("/process_time/real_time$"), matches(""));
-  EXPECT_EQ(matches("all"), matches(""));
-  EXPECT_EQ(matches("no such row"), 0U);
-}
-
-TEST(Filter, IsInvertedByALeadingDash) {
-  EXPECT_EQ(matches("vgg/train") + matches("-vgg/train"), matches(""));
-}
-
-TEST(Filter, ThatIsNoExpressionIsWrongUsage) { EXPECT_THROW(matches("(vgg"), UsageError); }
-
-TEST(Nearest, FindsAMistypedPart) {
-  const std::vector<std::string> names{"op/matmul/vgg/fc6", "vgg/train/device:cpu",
-                                       "vgg/infer/device:cpu"};
-  EXPECT_EQ(nearest("vg/train", names, 1), std::vector<std::string>{"vgg/train/device:cpu"});
-  EXPECT_EQ(nearest("matmull", names, 1), std::vector<std::string>{"op/matmul/vgg/fc6"});
-}
-
-TEST(Nearest, OffersNothingForNonsense) {
-  EXPECT_TRUE(nearest("qqqqqqqq", {"vgg/train"}, 3).empty());
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fathom::benchmarks {
+
+/// The value that Google Benchmark will take for one of its flags, which it does not tell: the last
+/// one in `arguments`, else the environment's `variable`, else `fallback`.
+std::string google_benchmark_value(const std::vector<std::string>& arguments,
+                                   const std::string& flag, const char* variable,
+                                   const std::string& fallback);
+
+/// Its flags, for suggestions only.
+const std::vector<std::string>& google_benchmark_flags();
+
+}  // namespace fathom::benchmarks
