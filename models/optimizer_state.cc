@@ -1,14 +1,20 @@
 #include "models/optimizer_state.h"
 
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
 namespace fathom::models {
 
-std::vector<at::Tensor> momentum_buffers(const torch::optim::SGD& optimizer) {
-  std::vector<at::Tensor> buffers;
+std::vector<at::Tensor> optimizer_state(const torch::optim::Optimizer& optimizer) {
+  std::vector<at::Tensor> tensors;
   for (const auto& [parameter, state] : optimizer.state()) {
-    const auto& buffer = static_cast<const torch::optim::SGDParamState&>(*state).momentum_buffer();
-    if (buffer.defined()) buffers.push_back(buffer);
+    if (const auto* sgd = dynamic_cast<const torch::optim::SGDParamState*>(state.get())) {
+      if (sgd->momentum_buffer().defined()) tensors.push_back(sgd->momentum_buffer());
+    } else if (const auto* adam = dynamic_cast<const torch::optim::AdamParamState*>(state.get())) {
+      tensors.insert(tensors.end(), {adam->exp_avg(), adam->exp_avg_sq()});
+    }
   }
-  return buffers;
+  return tensors;
 }
 
 }  // namespace fathom::models

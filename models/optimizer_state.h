@@ -1,12 +1,13 @@
 #pragma once
 
-#include <torch/optim/sgd.h>
+#include <torch/optim/optimizer.h>
 
 #include <vector>
 
 namespace fathom::models {
 
-/// One buffer a parameter that was updated with momentum; empty before the first step.
-std::vector<at::Tensor> momentum_buffers(const torch::optim::SGD& optimizer);
+/// What SGD with momentum (one buffer a parameter) or Adam (two) keeps beside the parameters; empty
+/// before the first step.
+std::vector<at::Tensor> optimizer_state(const torch::optim::Optimizer& optimizer);
 
 }  // namespace fathom::models

@@ -31,6 +31,11 @@ const WorkloadRow& workload(std::string_view name);
 /// The table as Markdown, as the README shows it.
 std::string workloads_markdown();
 
+std::unique_ptr<Workload> make_alexnet(Scale scale);
+std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
+std::unique_ptr<Workload> make_residual(Scale scale);
+std::unique_ptr<Workload> make_residual_repo(Scale scale);
 std::unique_ptr<Workload> make_vgg(Scale scale);
+std::unique_ptr<Workload> make_vgg_repo(Scale scale);
 
 }  // namespace fathom::models

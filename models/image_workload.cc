@@ -1,0 +1,52 @@
+#include "models/image_workload.h"
+
+#include <torch/nn/functional/loss.h>
+
+#include "models/optimizer_state.h"
+
+namespace fathom::models {
+namespace {
+
+class ImageWorkload final : public Workload {
+ public:
+  ImageWorkload(fixtures::ImageShape image, torch::nn::Sequential net,
+                std::unique_ptr<torch::optim::Optimizer> optimizer)
+      : image_(image), net_(std::move(net)), optimizer_(std::move(optimizer)) {}
+
+  std::vector<fixtures::Batch> batches(int64_t batch, int count, uint64_t seed) const override {
+    return fixtures::synthetic_images(image_, batch, count, seed);
+  }
+  std::vector<int64_t> output_shape(int64_t batch) const override {
+    return {batch, image_.classes};
+  }
+
+  at::Tensor infer(const fixtures::Batch& batch) override {
+    return net_->forward(batch[fixtures::kImages]);
+  }
+  at::Tensor loss(const fixtures::Batch& batch) override {
+    return torch::nn::functional::cross_entropy(infer(batch), batch[fixtures::kLabels]);
+  }
+  void update() override {
+    optimizer_->step();
+    optimizer_->zero_grad();
+  }
+
+  torch::nn::Module& module() override { return *net_; }
+  std::vector<at::Tensor> optimizer_state() const override {
+    return models::optimizer_state(*optimizer_);
+  }
+
+ private:
+  fixtures::ImageShape image_;
+  torch::nn::Sequential net_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_image_workload(fixtures::ImageShape image, torch::nn::Sequential net,
+                                              std::unique_ptr<torch::optim::Optimizer> optimizer) {
+  return std::make_unique<ImageWorkload>(image, std::move(net), std::move(optimizer));
+}
+
+}  // namespace fathom::models
