@@ -11,6 +11,8 @@
 #include <cmath>
 #include <vector>
 
+#include "ops/vector_clones.h"
+
 namespace fathom::ops {
 namespace {
 
