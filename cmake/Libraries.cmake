@@ -20,3 +20,9 @@ fathom_library(nlohmann_json 3.11 https://github.com/nlohmann/json/archive/refs/
 if(BUILD_TESTING)
   fathom_library(GTest 1.12 https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz)
 endif()
+
+find_package(JPEG QUIET)
+if(NOT JPEG_FOUND)
+  message(FATAL_ERROR "libjpeg-turbo is missing: install libjpeg-dev (Debian, Ubuntu) or libjpeg-turbo-devel (Fedora), "
+    "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
+endif()
