@@ -130,7 +130,7 @@ std::vector<std::pair<std::string, std::string>> context(const Options& options,
       {"fathom_malloc", "stock"},
       {"fathom_mkl", "stock"},
       {"seed", std::to_string(options.seed)},
-      {"data", "synthetic"},
+      {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
   };
   add_gpu(entries);
   add_peaks(entries, rows, peaks);

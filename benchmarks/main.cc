@@ -64,12 +64,17 @@ int run(int argc, char** argv) {
     std::cout << models::workloads_markdown();
     return kOk;
   }
+  Progress progress;
+  options.data.progress = [&](const std::string& stage) { progress.stage(stage); };
+  options.data.warn = [&](const std::string& line) {
+    progress.wipe();
+    std::cerr << "fathom_bench: " << line << '\n';
+  };
   const std::vector<Row> all = make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
   const std::vector<Row> rows = filtered(all, filter);
   if (rows.empty()) return nothing_matched(filter, all);
 
-  Progress progress;
   Peaks peaks;
   Loop loop(
       peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },

@@ -24,6 +24,9 @@ class ModelTask final : public Task {
     figures_.items = static_cast<double>(options.batch);
     figures_.counters.emplace_back("params",
                                    static_cast<double>(parameter_count(step_.workload().module())));
+    if (!options.data.synthetic()) {
+      figures_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
+    }
   }
 
   void run() override { step_.run(); }

@@ -7,6 +7,7 @@
 #include "benchmarks/error.h"
 #include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
+#include "fixtures/file.h"
 #include "ops/onednn/version.h"
 
 namespace fathom::benchmarks {
@@ -20,6 +21,7 @@ struct Typed {
   std::vector<std::string> devices;
   std::vector<std::string> precisions;
   std::vector<std::string> backends;
+  std::string data;
 };
 
 void declare(CLI::App& app, Options& options, Typed& typed) {
@@ -43,6 +45,11 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
   app.add_option("--fathom_seed", options.seed, "seed of weights, data and dropout (default: 0)")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--fathom_data", typed.data,
+                 "read data sets from there, a sub-folder each (default: synthetic data)")
+      ->type_name("DIR");
+  app.add_flag("--fathom_strict_data", options.data.strict,
+               "a broken item of a data set ends its load (default: up to 1 % are skipped)");
   app.add_option("--fathom_samples", options.samples,
                  "write every step's time there, as JSON lines")
       ->type_name("FILE");
@@ -132,6 +139,19 @@ void settle_backends(const Options& options) {
   }
 }
 
+void settle_data(Options& options) {
+  const auto& directory = options.data.directory;
+  if (options.data.synthetic()) {
+    if (options.data.strict) throw UsageError("--fathom_strict_data: needs --fathom_data=DIR");
+    return;
+  }
+  try {
+    fixtures::expect_directory(directory, "a folder with a sub-folder for each data set");
+  } catch (const fixtures::DataError& error) {
+    throw UsageError(error.what());
+  }
+}
+
 /// A JSON output file is ours to write, so that it is whole at every moment. Google Benchmark has a
 /// file of its own to open, or it refuses our file reporter.
 void take_output_file(Options& options) {
@@ -178,6 +198,7 @@ Options parse_options(int argc, char** argv) {
   }
   options.devices = values<fixtures::Device>(typed.devices, fixtures::kDeviceNames);
   options.precisions = values<fixtures::Precision>(typed.precisions, fixtures::kPrecisionNames);
+  options.data.directory = typed.data;
   options.backends = values<ops::Backend>(typed.backends, ops::kBackendNames);
   refuse_repeats("--fathom_device", options.devices);
   refuse_repeats("--fathom_threads", options.threads);
@@ -190,6 +211,7 @@ Options parse_options(int argc, char** argv) {
   settle_threads(options);
   settle_precisions(options);
   settle_backends(options);
+  settle_data(options);
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/data_source.h"
 #include "fixtures/device.h"
 #include "fixtures/precision.h"
 #include "ops/backend.h"
@@ -19,6 +20,7 @@ struct Options {
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   uint64_t seed = 0;
+  fixtures::DataSource data;
   std::string samples;  ///< file for every step's time
   std::string shapes;   ///< file with the user's own op shapes
   bool models = false;  ///< print the table of workloads and leave

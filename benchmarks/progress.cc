@@ -31,8 +31,9 @@ std::size_t terminal_columns() {
 Progress::Progress()
     : terminal_(isatty(STDERR_FILENO) == 1), begin_(std::chrono::steady_clock::now()) {}
 
-void Progress::show(const std::string& row, const char* stage) {
+void Progress::show(const std::string& row, const std::string& stage) {
   if (!terminal_) return;
+  row_ = row;
   const double elapsed =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   std::string line = "[" + std::to_string(done_.size() + 1) + "/" + std::to_string(rows_) + "] " +

@@ -14,7 +14,9 @@ class Progress {
   Progress();
 
   void start(std::size_t rows) { rows_ = rows; }
-  void show(const std::string& row, const char* stage);
+  void show(const std::string& row, const std::string& stage);
+  /// Another stage of the row that was shown last.
+  void stage(const std::string& stage) { show(row_, stage); }
   /// The row has its result; wipes the line before others print.
   void finished(const std::string& row);
   /// For work before the first row.
@@ -27,6 +29,7 @@ class Progress {
   bool terminal_;
   bool drawn_ = false;
   std::size_t rows_ = 0;
+  std::string row_;
   std::set<std::string> done_;
   std::chrono::steady_clock::time_point begin_;
 };

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "benchmarks/error.h"
+#include "benchmarks/fixture_task.h"
 #include "benchmarks/model_task.h"
 #include "benchmarks/op_task.h"
 #include "ops/onednn/version.h"
@@ -79,7 +80,8 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                                          .device = device,
                                          .precision = precision,
                                          .batch = batch,
-                                         .seed = options.seed};
+                                         .seed = options.seed,
+                                         .data = options.data};
           add_rows(rows, options,
                    {.head = std::string(workload.name) + '/' + std::string(name(mode)) +
                             token("device", device),
@@ -120,12 +122,30 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
   }
 }
 
+void add_fixtures(std::vector<Row>& rows, const Options& options) {
+  if (!wanted(options, Backend::kTorch)) return;
+  for (const auto& fixture : fixture_rows()) {
+    if (std::find(options.devices.begin(), options.devices.end(), fixture.device) ==
+        options.devices.end()) {
+      continue;
+    }
+    const FixtureOptions given{.seed = options.seed, .data = options.data};
+    add_rows(rows, options,
+             {.head = "fixture/" + std::string(fixture.name) + token("device", fixture.device),
+              .tail = "",
+              .device = fixture.device,
+              .precision = Precision::kFp32,
+              .make = [&fixture, given] { return fixture.make(given); }});
+  }
+}
+
 }  // namespace
 
 std::vector<Row> make_rows(const Options& options) {
   std::vector<Row> rows;
   add_models(rows, options);
   add_ops(rows, options);
+  add_fixtures(rows, options);
   std::set<std::string> names;
   for (const auto& row : rows) {
     if (!names.insert(row.name).second)

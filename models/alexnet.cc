@@ -9,14 +9,13 @@
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "models/image_workload.h"
 #include "models/layers.h"
+#include "models/optimizers.h"
 #include "models/table.h"
 
 namespace fathom::models {
@@ -40,7 +39,7 @@ struct Sizes {
 
 constexpr Sizes kAlexnet{{.side = 224, .classes = 1000}, 1, 4096, 6};
 constexpr Sizes kAlexnetSmall{{.side = 67, .classes = 10}, 16, 64, 1};
-constexpr Sizes kAlexnetRepo{{.side = 224, .classes = 1001}, 1, 4096, 6};
+constexpr Sizes kAlexnetRepo{{.side = 224, .classes = 1001, .first_label = 1}, 1, 4096, 6};
 constexpr Sizes kAlexnetRepoSmall{{.side = 64, .classes = 10}, 16, 64, 1};
 
 /// Deviation 0.01 everywhere and biases of 0 or 1 (section 5), which is what lets ReLUs learn
@@ -125,18 +124,13 @@ nn::Sequential one_tower(const Sizes& sizes) {
 std::unique_ptr<Workload> make_alexnet(Scale scale) {
   const Sizes& sizes = scale == Scale::kFull ? kAlexnet : kAlexnetSmall;
   const auto layers = two_towers(sizes);
-  return make_image_workload(
-      sizes.image, layers,
-      std::make_unique<torch::optim::SGD>(
-          layers->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9).weight_decay(5e-4)));
+  return make_image_workload(sizes.image, layers, sgd(*layers, 0.01, 0.9, 5e-4));
 }
 
 std::unique_ptr<Workload> make_alexnet_repo(Scale scale) {
   const Sizes& sizes = scale == Scale::kFull ? kAlexnetRepo : kAlexnetRepoSmall;
   const auto layers = one_tower(sizes);
-  return make_image_workload(
-      sizes.image, layers,
-      std::make_unique<torch::optim::Adam>(layers->parameters(), torch::optim::AdamOptions(1e-3)));
+  return make_image_workload(sizes.image, layers, adam(*layers, 1e-3));
 }
 
 }  // namespace fathom::models

@@ -2,7 +2,7 @@
 
 #include <torch/nn/functional/loss.h>
 
-#include "models/optimizer_state.h"
+#include "models/optimizers.h"
 
 namespace fathom::models {
 namespace {
@@ -13,8 +13,8 @@ class ImageWorkload final : public Workload {
                 std::unique_ptr<torch::optim::Optimizer> optimizer)
       : image_(image), net_(std::move(net)), optimizer_(std::move(optimizer)) {}
 
-  std::vector<fixtures::Batch> batches(int64_t batch, int count, uint64_t seed) const override {
-    return fixtures::synthetic_images(image_, batch, count, seed);
+  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+    return fixtures::images(image_, request);
   }
   std::vector<int64_t> output_shape(int64_t batch) const override {
     return {batch, image_.classes};

@@ -8,14 +8,13 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
 
 #include <array>
 #include <limits>
 
 #include "models/image_workload.h"
 #include "models/layers.h"
+#include "models/optimizers.h"
 #include "models/table.h"
 
 namespace fathom::models {
@@ -36,8 +35,9 @@ struct Sizes {
 
 constexpr Sizes kResidual{
     {.side = 224, .classes = 1000}, {{{3, 64}, {4, 128}, {6, 256}, {3, 512}}}, 1};
-constexpr Sizes kResidualRepo{
-    {.side = 224, .classes = 1001}, {{{3, 128}, {3, 256}, {3, 512}, {3, 1024}}}, 1};
+constexpr Sizes kResidualRepo{{.side = 224, .classes = 1001, .first_label = 1},
+                              {{{3, 128}, {3, 256}, {3, 512}, {3, 1024}}},
+                              1};
 
 Sizes shrunk(Sizes sizes) {
   sizes.image = {.side = 32, .classes = 10};
@@ -168,18 +168,13 @@ nn::Sequential repo_net(const Sizes& sizes) {
 std::unique_ptr<Workload> make_residual(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kResidual : shrunk(kResidual);
   const auto layers = resnet34(sizes);
-  return make_image_workload(
-      sizes.image, layers,
-      std::make_unique<torch::optim::SGD>(
-          layers->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9).weight_decay(1e-4)));
+  return make_image_workload(sizes.image, layers, sgd(*layers, 0.1, 0.9, 1e-4));
 }
 
 std::unique_ptr<Workload> make_residual_repo(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kResidualRepo : shrunk(kResidualRepo);
   const auto layers = repo_net(sizes);
-  return make_image_workload(
-      sizes.image, layers,
-      std::make_unique<torch::optim::Adam>(layers->parameters(), torch::optim::AdamOptions(0.01)));
+  return make_image_workload(sizes.image, layers, adam(*layers, 0.01));
 }
 
 }  // namespace fathom::models

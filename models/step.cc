@@ -45,8 +45,12 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   workload_ = row.make(options.scale);
   workload_->module().to(device);
   workload_->module().train(options.mode == Mode::kTrain);
-  pool_ = workload_->batches(options.batch, kPoolSize, options.seed);
-  for (auto& batch : pool_) {
+  pool_ = workload_->pool({.batch = options.batch,
+                           .count = kPoolSize,
+                           .seed = options.seed,
+                           .training = options.mode == Mode::kTrain,
+                           .source = options.data});
+  for (auto& batch : pool_.batches) {
     for (auto& tensor : batch) tensor = tensor.to(device);
   }
 }
@@ -59,17 +63,17 @@ void Step::run() {
     backward();
     update();
   }
-  next_ = (next_ + 1) % pool_.size();
+  next_ = (next_ + 1) % pool_.batches.size();
 }
 
 void Step::forward() {
   const Autocast autocast(options_.precision, fixtures::torch_device(options_.device).type());
   result_.reset();  // not alive beside its successor
   if (options_.mode == Mode::kTrain) {
-    result_ = workload_->loss(pool_[next_]);
+    result_ = workload_->loss(pool_.batches[next_]);
   } else {
     const c10::InferenceMode inference;
-    result_ = workload_->infer(pool_[next_]);
+    result_ = workload_->infer(pool_.batches[next_]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fixtures/batch.h"
+#include "fixtures/data_source.h"
 #include "fixtures/device.h"
 #include "fixtures/precision.h"
 #include "models/table.h"
@@ -26,6 +27,7 @@ struct StepOptions {
   int64_t batch = 1;
   uint64_t seed = 0;
   Scale scale = Scale::kFull;
+  fixtures::DataSource data = {};
 };
 
 /// A workload's step over a small pool of batches that already lie on the device. Forward, backward
@@ -44,6 +46,8 @@ class Step {
 
   /// The scalar loss (train) or the outputs (infer) of the last forward().
   const at::Tensor& result() const { return result_; }
+  /// Broken items of the data set that were left out.
+  int64_t skipped_items() const { return pool_.skipped_items; }
   /// What result() must look like.
   std::vector<int64_t> result_shape() const;
 
@@ -53,7 +57,7 @@ class Step {
  private:
   StepOptions options_;
   std::unique_ptr<Workload> workload_;
-  std::vector<fixtures::Batch> pool_;
+  fixtures::Pool pool_;
   std::size_t next_ = 0;
   at::Tensor result_;
 };

@@ -7,13 +7,12 @@
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/pooling.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/sgd.h>
 
 #include <array>
 
 #include "models/image_workload.h"
 #include "models/layers.h"
+#include "models/optimizers.h"
 #include "models/table.h"
 
 namespace fathom::models {
@@ -39,7 +38,7 @@ constexpr Sizes kVgg{{.side = 224, .classes = 1000},
                      4096,
                      0.5,
                      false};
-constexpr Sizes kVggRepo{{.side = 224, .classes = 1001},
+constexpr Sizes kVggRepo{{.side = 224, .classes = 1001, .first_label = 1},
                          {{{2, 64}, {2, 128}, {2, 256}, {3, 512}, {3, 512}}},
                          4096,
                          0.2,
@@ -88,18 +87,13 @@ nn::Sequential net(const Sizes& sizes) {
 std::unique_ptr<Workload> make_vgg(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kVgg : shrunk(kVgg);
   const auto layers = net(sizes);
-  return make_image_workload(
-      sizes.image, layers,
-      std::make_unique<torch::optim::SGD>(
-          layers->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9).weight_decay(5e-4)));
+  return make_image_workload(sizes.image, layers, sgd(*layers, 0.01, 0.9, 5e-4));
 }
 
 std::unique_ptr<Workload> make_vgg_repo(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kVggRepo : shrunk(kVggRepo);
   const auto layers = net(sizes);
-  return make_image_workload(
-      sizes.image, layers,
-      std::make_unique<torch::optim::Adam>(layers->parameters(), torch::optim::AdamOptions(1e-4)));
+  return make_image_workload(sizes.image, layers, adam(*layers, 1e-4));
 }
 
 }  // namespace fathom::models

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fixtures/batch.h"
+#include "fixtures/data_source.h"
 
 namespace fathom::models {
 
@@ -19,9 +20,9 @@ class Workload {
  public:
   virtual ~Workload() = default;
 
-  /// `count` synthetic batches with the statistics of the real data; the same bits for the same
-  /// seed.
-  virtual std::vector<fixtures::Batch> batches(int64_t batch, int count, uint64_t seed) const = 0;
+  /// Batches of its data set, from files or made up with the statistics of the real data; the same
+  /// bits for the same request. Throws fixtures::DataError for files that cannot be used.
+  virtual fixtures::Pool pool(const fixtures::PoolRequest& request) const = 0;
   /// What infer() must return for `batch` samples.
   virtual std::vector<int64_t> output_shape(int64_t batch) const = 0;
 

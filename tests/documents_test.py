@@ -34,5 +34,5 @@ def test_every_field_of_the_json_is_documented(tmp_path):
 
 
 def test_fields_of_model_rows_are_documented():
-    for field in ("params", "flops_per_step", "peak_memory_bytes", "items_per_second"):
+    for field in ("params", "flops_per_step", "peak_memory_bytes", "skipped_items", "file_bytes"):
         assert documented(field), field

@@ -11,7 +11,7 @@ namespace {
 constexpr ImageShape kShape{.side = 16, .classes = 10};
 
 TEST(SyntheticImages, AreBatchesOfImagesAndLabels) {
-  const auto batches = synthetic_images(kShape, 5, 3, 1);
+  const auto batches = images(kShape, {.batch = 5, .count = 3, .seed = 1}).batches;
   ASSERT_EQ(batches.size(), 3U);
   for (const auto& batch : batches) {
     ASSERT_EQ(batch.size(), 2U);
@@ -23,23 +23,23 @@ TEST(SyntheticImages, AreBatchesOfImagesAndLabels) {
 }
 
 TEST(SyntheticImages, FillTheRangeOfScaledPixels) {
-  const auto images = synthetic_images(kShape, 64, 1, 1)[0][kImages];
-  EXPECT_GE(images.min().item<float>(), -1);
-  EXPECT_LE(images.max().item<float>(), 1);
-  EXPECT_NEAR(images.mean().item<float>(), 0, 0.01);
-  EXPECT_NEAR(images.std().item<float>(), 1 / std::sqrt(3),
+  const auto pixels = images(kShape, {.batch = 64, .seed = 1}).batches[0][kImages];
+  EXPECT_GE(pixels.min().item<float>(), -1);
+  EXPECT_LE(pixels.max().item<float>(), 1);
+  EXPECT_NEAR(pixels.mean().item<float>(), 0, 0.01);
+  EXPECT_NEAR(pixels.std().item<float>(), 1 / std::sqrt(3),
               0.01);  // of the uniform distribution on [-1, 1]
 }
 
 TEST(SyntheticImages, HaveLabelsOfEveryClass) {
-  const auto labels = synthetic_images(kShape, 1000, 1, 1)[0][kLabels];
+  const auto labels = images(kShape, {.batch = 1000, .seed = 1}).batches[0][kLabels];
   EXPECT_EQ(labels.min().item<int64_t>(), 0);
   EXPECT_EQ(labels.max().item<int64_t>(), 9);
 }
 
 TEST(SyntheticImages, AreTheSameBitsForTheSameSeed) {
-  const auto first = synthetic_images(kShape, 4, 2, 7);
-  const auto second = synthetic_images(kShape, 4, 2, 7);
+  const auto first = images(kShape, {.batch = 4, .count = 2, .seed = 7}).batches;
+  const auto second = images(kShape, {.batch = 4, .count = 2, .seed = 7}).batches;
   for (std::size_t b = 0; b < first.size(); ++b) {
     EXPECT_TRUE(at::equal(first[b][kImages], second[b][kImages]));
     EXPECT_TRUE(at::equal(first[b][kLabels], second[b][kLabels]));
@@ -47,9 +47,10 @@ TEST(SyntheticImages, AreTheSameBitsForTheSameSeed) {
 }
 
 TEST(SyntheticImages, DifferBetweenSeedsAndBatches) {
-  const auto batches = synthetic_images(kShape, 4, 2, 7);
+  const auto batches = images(kShape, {.batch = 4, .count = 2, .seed = 7}).batches;
   EXPECT_FALSE(at::equal(batches[0][kImages], batches[1][kImages]));
-  EXPECT_FALSE(at::equal(batches[0][kImages], synthetic_images(kShape, 4, 1, 8)[0][kImages]));
+  EXPECT_FALSE(
+      at::equal(batches[0][kImages], images(kShape, {.batch = 4, .seed = 8}).batches[0][kImages]));
 }
 
 TEST(Device, CpuIsAlwaysPresent) { EXPECT_EQ(absence(Device::kCpu), ""); }

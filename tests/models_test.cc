@@ -12,6 +12,8 @@
 #include "models/table.h"
 #include "ops/shapes.h"
 #include "ops/work.h"
+#include "tests/jpeg_files.h"
+#include "tests/temporary_folder.h"
 
 namespace fathom::models {
 namespace {
@@ -99,7 +101,7 @@ TEST_P(EveryWorkload, GivesAnotherLossForAnotherSeed) {
 TEST_P(EveryWorkload, LearnsOneBatch) {
   Step step = small(Mode::kTrain);
   auto& workload = step.workload();
-  const auto batch = workload.batches(4, 1, 1)[0];
+  const auto batch = workload.pool({.batch = 4, .seed = 1}).batches[0];
   const auto mean_loss = [&](int steps) {
     double sum = 0;
     for (int i = 0; i < steps; ++i) {
@@ -166,19 +168,38 @@ TEST_P(EveryWorkload, RunsTheRecordedProductsAndStaysFiniteAtFullSize) {
   EXPECT_EQ(ran, recorded);
 }
 
+// ---- real images
+
+TEST(ImageWorkloads, TrainAndInferOnFiles) {
+  const tests::TemporaryFolder data;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "n0000000" + std::to_string(i % 2) + '/' + std::to_string(i) + ".JPEG";
+    data.write("imagenet/train/" + name,
+               fixtures::encode_jpeg(tests::smooth_picture(40 + i, 30), 90));
+  }
+  for (const auto mode : {Mode::kTrain, Mode::kInfer}) {
+    StepOptions options{.mode = mode, .batch = 2, .scale = Scale::kSmall};
+    options.data.directory = data.path();
+    Step step(workload("vgg"), options);
+    for (int i = 0; i < 5; ++i) step.run();
+    EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
+    EXPECT_EQ(step.skipped_items(), 0);
+  }
+}
+
 // ---- vgg
 
 TEST(Vgg, KeepsOneMomentumBufferAParameter) {
   const auto vgg = workload("vgg").make(Scale::kSmall);
   EXPECT_TRUE(vgg->optimizer_state().empty());
-  vgg->loss(vgg->batches(2, 1, 0)[0]).backward();
+  vgg->loss(vgg->pool({.batch = 2}).batches[0]).backward();
   vgg->update();
   EXPECT_EQ(vgg->optimizer_state().size(), vgg->module().parameters().size());
 }
 
 TEST(Vgg, DropsOutInTrainingOnly) {
   const auto vgg = workload("vgg").make(Scale::kSmall);
-  const auto batch = vgg->batches(2, 1, 0)[0];
+  const auto batch = vgg->pool({.batch = 2}).batches[0];
   vgg->module().eval();
   EXPECT_TRUE(at::equal(vgg->infer(batch), vgg->infer(batch)));
   vgg->module().train();
@@ -196,7 +217,7 @@ std::vector<at::Tensor> statistics(Workload& workload) {
 
 TEST(Residual, MovesItsStatisticsInTrainingOnly) {
   const auto residual = workload("residual").make(Scale::kSmall);
-  const auto batch = residual->batches(2, 1, 0)[0];
+  const auto batch = residual->pool({.batch = 2}).batches[0];
   const auto before = statistics(*residual);
   ASSERT_FALSE(before.empty());
   residual->module().eval();
@@ -229,7 +250,7 @@ TEST(SamePad, LeavesAnEvenFitAlone) {
 
 TEST(Adam, KeepsTwoBuffersAParameter) {
   const auto repo = workload("vgg_repo").make(Scale::kSmall);
-  repo->loss(repo->batches(2, 1, 0)[0]).backward();
+  repo->loss(repo->pool({.batch = 2}).batches[0]).backward();
   repo->update();
   EXPECT_EQ(repo->optimizer_state().size(), 2 * repo->module().parameters().size());
 }

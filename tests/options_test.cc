@@ -55,9 +55,12 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
       "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/(forward|dgrad|wgrad|backward|update)"
       "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:hot/"
       "backend:(torch|onednn)");
+  const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
   std::set<std::string> names;
   for (const auto& row : make_rows(options)) {
-    EXPECT_TRUE(std::regex_match(row.name, model) || std::regex_match(row.name, op)) << row.name;
+    EXPECT_TRUE(std::regex_match(row.name, model) || std::regex_match(row.name, op) ||
+                std::regex_match(row.name, fixture))
+        << row.name;
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
   }
 }

@@ -116,6 +116,24 @@ def test_a_killed_run_leaves_its_finished_rows(tmp_path):
     assert all(row["real_time"] > 0 for row in rows)
 
 
+def test_data_that_is_missing_fails_its_rows_only(tmp_path):
+    out = tmp_path / "out.json"
+    result = run(
+        *QUICK,
+        f"--fathom_data={tmp_path}",
+        "--benchmark_filter=^(alexnet/infer|op/matmul/vgg/fc8/forward/.*backend:torch)",
+        f"--benchmark_out={out}",
+    )
+    assert result.returncode == 4
+    expected = "imagenet/train: does not exist, expected imagenet/train/<class>/*.JPEG"
+    assert expected in result.stderr
+    (error,) = (tmp_path / "out.json.errors.jsonl").read_text().splitlines()
+    assert expected in strict_json(error)["reason"]
+    document = read_json(out)
+    assert [row["name"].split("/")[0] for row in document["benchmarks"]] == ["op"]
+    assert document["context"]["data"] == str(tmp_path)
+
+
 def test_a_users_shapes_become_rows(tmp_path):
     shapes = tmp_path / "shapes.json"
     row = {"op": "matmul", "layer": "tiny", "pass": "forward", "count": 2, "m": 3, "n": 5, "k": 7}

@@ -1,0 +1,16 @@
+#include "benchmarks/fixture_task.h"
+
+namespace fathom::benchmarks {
+
+const std::vector<FixtureRow>& fixture_rows() {
+  using fixtures::Device;
+  static const std::vector<FixtureRow> rows{
+      {"jpeg_decode", Device::kCpu, make_jpeg_decode},
+      {"image_preprocess", Device::kCpu, make_image_preprocess},
+      {"host_to_device", Device::kCuda, make_host_to_device},
+      {"host_to_device_pinned", Device::kCuda, make_host_to_device_pinned},
+  };
+  return rows;
+}
+
+}  // namespace fathom::benchmarks

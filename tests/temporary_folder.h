@@ -1,0 +1,45 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fathom::tests {
+
+/// A folder of this process that goes with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("fathom_test_" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+  /// Writes `bytes` to `name` under it, with the folders on the way; returns the whole path.
+  std::filesystem::path write(const std::string& name, std::span<const uint8_t> bytes) const {
+    const auto file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return file;
+  }
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    return write(name, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace fathom::tests
