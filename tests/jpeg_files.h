@@ -1,10 +1,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <ostream>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -16,14 +17,31 @@ namespace fathom::tests {
 /// How a file keeps its colours: YCbCr, luminance, or inks inverted as Adobe writes them.
 enum class Colours { kRgb, kGray, kCmyk, kYcck };
 
-/// One scan; a scan a colour; ten scans of growing precision; one scan, arithmetic-coded.
+/// One scan; a scan a colour; ten scans of growing precision; one scan, arithmetic-coded, where
+/// jconfig.h defines C_ARITH_CODING_SUPPORTED.
 enum class Coding { kBaseline, kPlanes, kProgressive, kArithmetic };
 
+/// What every reader must know.
+struct Kind {
+  const char* name;
+  Colours colours;
+  Coding coding;
+};
+
+inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
+inline constexpr Kind kKinds[]{
+    {"rgb", Colours::kRgb, Coding::kBaseline},
+    {"gray", Colours::kGray, Coding::kBaseline},
+    {"cmyk", Colours::kCmyk, Coding::kBaseline},
+    {"ycck", Colours::kYcck, Coding::kBaseline},
+    {"planes", Colours::kRgb, Coding::kPlanes},
+    {"progressive", Colours::kRgb, Coding::kProgressive},
+    {"progressive_cmyk", Colours::kCmyk, Coding::kProgressive},
 #ifdef C_ARITH_CODING_SUPPORTED
-inline constexpr bool kHasArithmetic = true;
-#else
-inline constexpr bool kHasArithmetic = false;
+    {"arithmetic", Colours::kRgb, Coding::kArithmetic},
 #endif
+};
 
 /// Colours that change slowly along both axes, so that JPEG keeps them; the same for the same size.
 inline fixtures::Picture smooth_picture(int64_t width, int64_t height) {
@@ -36,6 +54,16 @@ inline fixtures::Picture smooth_picture(int64_t width, int64_t height) {
         picture.pixels.push_back(static_cast<uint8_t>(level));
       }
     }
+  }
+  return picture;
+}
+
+/// Black, white and full colours at random: the largest files.
+inline fixtures::Picture noise(int64_t width, int64_t height) {
+  fixtures::Picture picture{.width = width, .height = height, .pixels = {}};
+  std::mt19937 random(1);
+  while (std::ssize(picture.pixels) < width * height * 3) {
+    picture.pixels.push_back(static_cast<uint8_t>(random() % 2 * 255));
   }
   return picture;
 }
@@ -97,6 +125,26 @@ inline std::vector<uint8_t> jpeg_file(const fixtures::Picture& picture,
   if (!written) throw std::runtime_error(trap.words());
   const std::unique_ptr<unsigned char, decltype(&std::free)> owner(bytes, std::free);
   return {bytes, bytes + size};
+}
+
+/// Where the frame header of a valid JPEG file begins: FF Cx, length, precision, height, width.
+inline std::size_t frame_header(const std::vector<uint8_t>& file) {
+  constexpr uint8_t kHuffmanTables = 0xC4;
+  std::size_t place = 2;
+  while ((file.at(place + 1) & 0xF0) != 0xC0 || file[place + 1] == kHuffmanTables) {
+    place += 2 + static_cast<std::size_t>(file.at(place + 2) * 256 + file.at(place + 3));
+  }
+  return place;
+}
+
+/// `file` with another size in its header.
+inline std::vector<uint8_t> resized(std::vector<uint8_t> file, int width, int height) {
+  uint8_t* size = &file.at(frame_header(file) + 5);
+  size[0] = static_cast<uint8_t>(height / 256);
+  size[1] = static_cast<uint8_t>(height % 256);
+  size[2] = static_cast<uint8_t>(width / 256);
+  size[3] = static_cast<uint8_t>(width % 256);
+  return file;
 }
 
 }  // namespace fathom::tests

@@ -12,7 +12,7 @@ ROOMS = {
     "ops": {"fixtures", "ops"},
     "models": {"fixtures", "ops", "models"},
     "benchmarks": {"fixtures", "ops", "models", "benchmarks"},
-    "tests": {"fixtures", "ops", "models", "benchmarks"},
+    "tests": {"fixtures", "ops", "models", "benchmarks", "tests"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]')
 
