@@ -26,3 +26,9 @@ if(NOT JPEG_FOUND)
   message(FATAL_ERROR "libjpeg-turbo is missing: install libjpeg-dev (Debian, Ubuntu) or libjpeg-turbo-devel (Fedora), "
     "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
 endif()
+
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  message(FATAL_ERROR "zlib is missing: install zlib1g-dev (Debian, Ubuntu) or zlib-devel (Fedora), "
+    "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
+endif()
