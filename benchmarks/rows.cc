@@ -71,9 +71,10 @@ void each_machine(const Options& options, Visit visit) {
 void add_models(std::vector<Row>& rows, const Options& options) {
   if (!wanted(options, Backend::kTorch)) return;
   for (const auto& workload : models::workloads()) {
-    const std::vector<int64_t> batches =
-        options.batches.empty() ? std::vector<int64_t>{workload.batch} : options.batches;
     for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+      const std::vector<int64_t> batches = options.batches.empty()
+                                               ? std::vector{models::default_batch(workload, mode)}
+                                               : options.batches;
       each_machine(options, [&](Device device, Precision precision) {
         for (const int64_t batch : batches) {
           const models::StepOptions step{.mode = mode,

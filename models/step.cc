@@ -38,6 +38,10 @@ class Autocast {
 
 }  // namespace
 
+int64_t default_batch(const WorkloadRow& row, Mode mode) {
+  return mode == Mode::kInfer && row.infer_batch > 0 ? row.infer_batch : row.batch;
+}
+
 Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(options) {
   fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
   at::manual_seed(options.seed);  // weights and dropout

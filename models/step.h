@@ -20,6 +20,9 @@ inline constexpr std::array<std::string_view, 2> kModeNames{"train", "infer"};
 
 constexpr std::string_view name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
 
+/// Fathom's batch size for a mode of a workload.
+int64_t default_batch(const WorkloadRow& row, Mode mode);
+
 struct StepOptions {
   Mode mode = Mode::kTrain;
   fixtures::Device device = fixtures::Device::kCpu;

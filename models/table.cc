@@ -20,6 +20,23 @@ std::string grouped(int64_t number) {
 
 const std::vector<WorkloadRow>& workloads() {
   static const std::vector<WorkloadRow> rows{
+      {.name = "memnet",
+       .paper = "memory network, Sukhbaatar et al. 2015, 3 hops",
+       .dataset = "bAbI",
+       .batch = 32,
+       .parameters = 1'800,
+       .macs = 4'120,
+       .loop_macs = 1'320,  // position encoding
+       .optimizer = "Adam 0.01, clip 40, noise 0.001",
+       .make = make_memnet},
+      {.name = "autoenc",
+       .paper = "variational auto-encoder, Kingma & Welling 2013, linear",
+       .dataset = "MNIST",
+       .batch = 128,
+       .parameters = 471'584,
+       .macs = 470'400,
+       .optimizer = "Adam 0.001",
+       .make = make_autoenc},
       {.name = "residual",
        .paper = "ResNet-34, He et al. 2015, option B",
        .dataset = "ImageNet",
@@ -44,6 +61,32 @@ const std::vector<WorkloadRow>& workloads() {
        .macs = 724'406'816,
        .optimizer = "SGD 0.01, momentum 0.9, weight decay 5e-4",
        .make = make_alexnet},
+      {.name = "deepq",
+       .paper = "Q-network, Mnih et al. 2015",
+       .dataset = "Atari",
+       .batch = 32,
+       .infer_batch = 1,
+       .parameters = 1'686'180,
+       .macs = 9'345'024,
+       .optimizer = "RMSProp 2.5e-4, decay 0.95",
+       .make = make_deepq},
+      {.name = "autoenc_kingma",
+       .paper = "the same paper's own network, 500 hidden units",
+       .dataset = "MNIST",
+       .batch = 100,
+       .parameters = 815'824,
+       .macs = 814'000,
+       .optimizer = "Adagrad 0.01, weight decay 1/60,000",
+       .make = make_autoenc_kingma},
+      {.name = "deepq_2013",
+       .paper = "Q-network, Mnih et al. 2013",
+       .dataset = "Atari",
+       .batch = 32,
+       .infer_batch = 1,
+       .parameters = 677'172,
+       .macs = 2'966'528,
+       .optimizer = "RMSProp 2.5e-4, decay 0.95",
+       .make = make_deepq_2013},
       {.name = "residual_repo",
        .paper = "Fathom's released code: 42 layers, no batch norm",
        .dataset = "ImageNet",
@@ -87,8 +130,9 @@ std::string workloads_markdown() {
         << "|---|---|---|--:|--:|--:|---|\n";
   for (const auto& row : workloads()) {
     table << "| " << row.name << " | " << row.paper << " | " << row.dataset << " | " << row.batch
-          << " | " << grouped(row.parameters) << " | " << grouped(row.macs) << " | "
-          << row.optimizer << " |\n";
+          << (row.infer_batch > 0 ? " / " + std::to_string(row.infer_batch) : "") << " | "
+          << grouped(row.parameters) << " | " << grouped(row.macs) << " | " << row.optimizer
+          << " |\n";
   }
   return table.str();
 }

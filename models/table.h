@@ -15,9 +15,11 @@ struct WorkloadRow {
   std::string_view name;
   std::string_view paper;
   std::string_view dataset;
-  int64_t batch;       ///< Fathom's
-  int64_t parameters;  ///< trainable
-  int64_t macs;        ///< forward, one sample, padding counted as the papers do
+  int64_t batch;            ///< Fathom's
+  int64_t infer_batch = 0;  ///< where inference takes another; 0: the same
+  int64_t parameters;       ///< trainable
+  int64_t macs;             ///< forward, one sample, padding counted as the papers do
+  int64_t loop_macs = 0;    ///< those of them outside convolutions and matrix products
   std::string_view optimizer;
   std::unique_ptr<Workload> (*make)(Scale scale);
 };
@@ -33,6 +35,11 @@ std::string workloads_markdown();
 
 std::unique_ptr<Workload> make_alexnet(Scale scale);
 std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
+std::unique_ptr<Workload> make_autoenc(Scale scale);
+std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
+std::unique_ptr<Workload> make_deepq(Scale scale);
+std::unique_ptr<Workload> make_deepq_2013(Scale scale);
+std::unique_ptr<Workload> make_memnet(Scale scale);
 std::unique_ptr<Workload> make_residual(Scale scale);
 std::unique_ptr<Workload> make_residual_repo(Scale scale);
 std::unique_ptr<Workload> make_vgg(Scale scale);

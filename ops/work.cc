@@ -28,7 +28,7 @@ void add_matmul(const at::Tensor& a, const at::Tensor& b, double batch, bool bia
   const double flops = batch * matmul_cost(shape, fixtures::Precision::kFp32).flops;
   work->flops += flops;
   work->macs += flops / 2;
-  work->matmuls.push_back(shape);
+  if (a.dim() == 2) work->matmuls.push_back(shape);
 }
 
 std::array<int64_t, 2> pair(const c10::IValue& value) {

@@ -14,7 +14,7 @@ struct Work {
   double macs =
       0;  ///< multiply-accumulates of forward products with padding counted, the papers' convention
   std::vector<MatmulShape>
-      matmuls;  ///< in the order in which they ran; transposed factors are not told apart
+      matmuls;  ///< those that are not batched, as they ran; transposed factors are not told apart
 };
 
 /// Runs `step` once and returns what it did on this thread and on autograd's. Products that

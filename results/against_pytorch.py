@@ -17,122 +17,19 @@ import sys
 import tempfile
 import time
 
+import eager_steps
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def he(torch, net):
-    """models/layers.cc's initialise_he."""
-    for module in net.modules():
-        if isinstance(module, torch.nn.Conv2d):
-            torch.nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        elif isinstance(module, torch.nn.Linear):
-            torch.nn.init.normal_(module.weight, std=0.01)
-        if getattr(module, "bias", None) is not None and not hasattr(module, "running_mean"):
-            torch.nn.init.zeros_(module.bias)
-
-
-def vgg(torch):
-    """VGG-19 as models/vgg.cc builds it, for 224 x 224 images: the network and its SGD."""
-    nn = torch.nn
-    layers, channels = [], 3
-    for convolutions, width in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
-        for _ in range(convolutions):
-            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
-            channels = width
-        layers.append(nn.MaxPool2d(2))
-    layers += [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout(0.5)]
-    layers += [nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)]
-    net = nn.Sequential(*layers)
-    he(torch, net)
-    return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
-
-
-def alexnet(torch):
-    """models/alexnet.cc's network of 2012, with LibTorch's composite normalisation."""
-    nn = torch.nn
-    norm = {"size": 5, "alpha": 5e-4, "beta": 0.75, "k": 2.0}
-    net = nn.Sequential(
-        *(nn.Conv2d(3, 96, 11, 4, 2), nn.ReLU(), nn.LocalResponseNorm(**norm), nn.MaxPool2d(3, 2)),
-        *(nn.Conv2d(96, 256, 5, padding=2, groups=2), nn.ReLU(), nn.LocalResponseNorm(**norm)),
-        *(nn.MaxPool2d(3, 2), nn.Conv2d(256, 384, 3, padding=1), nn.ReLU()),
-        *(nn.Conv2d(384, 384, 3, padding=1, groups=2), nn.ReLU()),
-        *(nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(), nn.MaxPool2d(3, 2)),
-        *(nn.Flatten(), nn.Linear(9216, 4096), nn.ReLU(), nn.Dropout(0.5)),
-        *(nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)),
-    )
-    for parameter in net.parameters():
-        torch.nn.init.normal_(parameter, std=0.01)
-    return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
-
-
-def residual(torch):
-    """models/residual.cc's ResNet-34."""
-    nn = torch.nn
-
-    class Block(nn.Module):
-        def __init__(self, inputs, outputs, stride):
-            super().__init__()
-            self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-            self.norm1 = nn.BatchNorm2d(outputs)
-            self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-            self.norm2 = nn.BatchNorm2d(outputs)
-            self.shortcut = nn.Identity()
-            if stride > 1:
-                project = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
-                self.shortcut = nn.Sequential(project, nn.BatchNorm2d(outputs))
-
-        def forward(self, x):
-            inner = self.norm1(self.conv1(x)).relu()
-            return self.norm2(self.conv2(inner)).add_(self.shortcut(x)).relu_()
-
-    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
-    layers.append(nn.MaxPool2d(3, 2, 1))
-    channels = 64
-    for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
-        for block in range(blocks):
-            layers.append(Block(channels, width, 2 if stage > 0 and block == 0 else 1))
-            channels = width
-    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
-    he(torch, net)
-    return net, {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
-
-
-# Network maker and Fathom's batch, by workload.
-NETWORKS = {"residual": (residual, 16), "vgg": (vgg, 8), "alexnet": (alexnet, 64)}
-
-
-def eager_step(row, threads):
-    """A closure that runs one step as a PyTorch user writes it."""
+def time_eager(row, threads):
+    """Median milliseconds of at least five steps and two seconds, after three steps of warm-up."""
     import torch
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     workload, mode = row.split("/")
-    make, batch = NETWORKS[workload]
-    net, options = make(torch)
-    images = torch.rand(batch, 3, 224, 224) * 2 - 1
-    labels = torch.randint(1000, (batch,))
-    if mode == "infer":
-        net.eval()
-
-        def step():
-            with torch.inference_mode():
-                net(images)
-
-        return step
-    optimizer = torch.optim.SGD(net.parameters(), **options)
-
-    def step():
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(net(images), labels).backward()
-        optimizer.step()
-
-    return step
-
-
-def time_eager(row, threads):
-    """Median milliseconds of at least five steps and two seconds, after three steps of warm-up."""
-    step = eager_step(row, threads)
+    step = eager_steps.WORKLOADS[workload](torch, mode)
     for _ in range(3):
         step()
     times = []
@@ -167,7 +64,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    rows = [f"{workload}/{mode}" for workload in NETWORKS for mode in ("train", "infer")]
+    rows = [
+        f"{workload}/{mode}" for workload in eager_steps.WORKLOADS for mode in ("train", "infer")
+    ]
     parser.add_argument("rows", nargs="+", choices=rows, metavar="ROW", help=", ".join(rows))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
@@ -184,8 +83,8 @@ def main():
             eager.append(eager_milliseconds(row, arguments.threads))
         ratios = [a / b for a, b in zip(ours, eager)]
         print(
-            f"{row}, {arguments.threads} threads: {statistics.median(ours):.1f} ms against "
-            f"{statistics.median(eager):.1f} ms, ratio {statistics.median(ratios):.3f} "
+            f"{row}, {arguments.threads} threads: {statistics.median(ours):.4g} ms against "
+            f"{statistics.median(eager):.4g} ms, ratio {statistics.median(ratios):.3f} "
             f"({min(ratios):.3f} to {max(ratios):.3f})",
             flush=True,
         )

@@ -1,0 +1,226 @@
+"""Training and inference steps in PyTorch's own Python, eager, as its users write them: the other side of
+against_pytorch.py. Each workload is a function of (torch, mode) that gives a closure of one step; mode is "train" or
+"infer".
+"""
+
+import functools
+
+
+def he(torch, net):
+    """models/layers.cc's initialise_he."""
+    for module in net.modules():
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        elif isinstance(module, torch.nn.Linear):
+            torch.nn.init.normal_(module.weight, std=0.01)
+        if getattr(module, "bias", None) is not None and not hasattr(module, "running_mean"):
+            torch.nn.init.zeros_(module.bias)
+
+
+def vgg(torch):
+    """VGG-19 as models/vgg.cc builds it, for 224 x 224 images: the network and its SGD."""
+    nn = torch.nn
+    layers, channels = [], 3
+    for convolutions, width in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
+        for _ in range(convolutions):
+            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
+            channels = width
+        layers.append(nn.MaxPool2d(2))
+    layers += [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout(0.5)]
+    layers += [nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)]
+    net = nn.Sequential(*layers)
+    he(torch, net)
+    return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+
+
+def alexnet(torch):
+    """models/alexnet.cc's network of 2012, with LibTorch's composite normalisation."""
+    nn = torch.nn
+    norm = {"size": 5, "alpha": 5e-4, "beta": 0.75, "k": 2.0}
+    net = nn.Sequential(
+        *(nn.Conv2d(3, 96, 11, 4, 2), nn.ReLU(), nn.LocalResponseNorm(**norm), nn.MaxPool2d(3, 2)),
+        *(nn.Conv2d(96, 256, 5, padding=2, groups=2), nn.ReLU(), nn.LocalResponseNorm(**norm)),
+        *(nn.MaxPool2d(3, 2), nn.Conv2d(256, 384, 3, padding=1), nn.ReLU()),
+        *(nn.Conv2d(384, 384, 3, padding=1, groups=2), nn.ReLU()),
+        *(nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(), nn.MaxPool2d(3, 2)),
+        *(nn.Flatten(), nn.Linear(9216, 4096), nn.ReLU(), nn.Dropout(0.5)),
+        *(nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)),
+    )
+    for parameter in net.parameters():
+        torch.nn.init.normal_(parameter, std=0.01)
+    return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+
+
+def residual(torch):
+    """models/residual.cc's ResNet-34."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+            self.norm1 = nn.BatchNorm2d(outputs)
+            self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+            self.norm2 = nn.BatchNorm2d(outputs)
+            self.shortcut = nn.Identity()
+            if stride > 1:
+                project = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+                self.shortcut = nn.Sequential(project, nn.BatchNorm2d(outputs))
+
+        def forward(self, x):
+            inner = self.norm1(self.conv1(x)).relu()
+            return self.norm2(self.conv2(inner)).add_(self.shortcut(x)).relu_()
+
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    layers.append(nn.MaxPool2d(3, 2, 1))
+    channels = 64
+    for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for block in range(blocks):
+            layers.append(Block(channels, width, 2 if stage > 0 and block == 0 else 1))
+            channels = width
+    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+    he(torch, net)
+    return net, {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
+
+
+def image_step(network, batch, torch, mode):
+    """A step of a classifier of 224 x 224 images."""
+    net, options = network(torch)
+    images = torch.rand(batch, 3, 224, 224) * 2 - 1
+    labels = torch.randint(1000, (batch,))
+    if mode == "infer":
+        return inference(torch, net.eval(), images)
+    optimizer = torch.optim.SGD(net.parameters(), **options)
+    return training(optimizer, lambda: torch.nn.functional.cross_entropy(net(images), labels))
+
+
+def inference(torch, net, *inputs):
+    """A closure of one pass."""
+
+    def step():
+        with torch.inference_mode():
+            net(*inputs)
+
+    return step
+
+
+def training(optimizer, loss, prepare=lambda: None):
+    """A closure of loss, backward pass, what happens to the gradients, and update."""
+
+    def step():
+        optimizer.zero_grad()
+        loss().backward()
+        prepare()
+        optimizer.step()
+
+    return step
+
+
+def memnet(torch, mode):
+    """models/memnet.cc's memory network."""
+    nn, width, words, slots, vocabulary, batch = torch.nn, 20, 6, 10, 20, 32
+
+    class MemoryNetwork(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.memory_words = nn.Parameter(torch.randn(vocabulary, width) * 0.1)
+            self.question_words = nn.Parameter(torch.randn(vocabulary, width) * 0.1)
+            self.slots = nn.Parameter(torch.randn(slots, width) * 0.1)
+            self.between_hops = nn.Parameter(torch.randn(width, width) * 0.1)
+            self.answer = nn.Parameter(torch.randn(width, vocabulary) * 0.1)
+            self.register_buffer("encoding", torch.rand(words, width))
+
+        def encoded(self, table, ids):
+            return (nn.functional.embedding(ids, table) * self.encoding).sum(-2)
+
+        def forward(self, stories, questions):
+            memories = self.encoded(self.memory_words, stories) + self.slots
+            state = self.encoded(self.question_words, questions)
+            for _ in range(3):
+                match = torch.softmax(torch.bmm(memories, state.unsqueeze(2)).squeeze(2), 1)
+                read = torch.bmm(match.unsqueeze(1), memories).squeeze(1)
+                state = state @ self.between_hops + read
+            return state @ self.answer
+
+    net = MemoryNetwork()
+    stories = torch.randint(vocabulary, (batch, slots, words))
+    questions = torch.randint(vocabulary, (batch, words))
+    answers = torch.randint(1, vocabulary, (batch,))
+    if mode == "infer":
+        return inference(torch, net, stories, questions)
+
+    def prepare():
+        with torch.no_grad():
+            for parameter in net.parameters():
+                nn.utils.clip_grad_norm_(parameter, 40)
+                parameter.grad.add_(torch.randn_like(parameter), alpha=1e-3)
+            net.memory_words.grad[0].zero_()
+            net.question_words.grad[0].zero_()
+
+    def loss():
+        return nn.functional.cross_entropy(net(stories, questions), answers, reduction="sum")
+
+    return training(torch.optim.Adam(net.parameters(), 0.01), loss, prepare)
+
+
+def autoenc(torch, mode):
+    """models/autoenc.cc's linear variational auto-encoder."""
+    nn = torch.nn
+
+    class Autoencoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = nn.Linear(784, 200)
+            self.log_variance = nn.Linear(784, 200)
+            self.decoder = nn.Linear(200, 784)
+
+        def forward(self, x):
+            mean, log_variance = self.mean(x), self.log_variance(x)
+            deviation = log_variance.exp().sqrt()
+            code = mean + deviation * torch.randn_like(deviation)
+            return self.decoder(code), mean, log_variance
+
+    net = Autoencoder()
+    pixels = torch.randn(128, 784)
+    if mode == "infer":
+        return inference(torch, net, pixels)
+
+    def loss():
+        made, mean, log_variance = net(pixels)
+        divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
+        return 0.5 * (made - pixels).square().sum() + divergence
+
+    return training(torch.optim.Adam(net.parameters(), 1e-3), loss)
+
+
+def deepq(torch, mode):
+    """models/deepq.cc's network of 2015, with PyTorch's own RMSprop."""
+    nn = torch.nn
+    net = nn.Sequential(
+        *(nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU()),
+        *(nn.Conv2d(64, 64, 3), nn.ReLU(), nn.Flatten()),
+        *(nn.Linear(3136, 512), nn.ReLU(), nn.Linear(512, 4)),
+    )
+    batch = 32 if mode == "train" else 1
+    states = torch.rand(batch, 4, 84, 84)
+    if mode == "infer":
+        return inference(torch, net, states)
+    taken = torch.randint(4, (batch, 1))
+    rewards, terminals, next_values = torch.rand(3, batch)
+
+    def loss():
+        aim = rewards + 0.99 * (1 - terminals) * next_values
+        value = net(states).gather(1, taken).squeeze(1)
+        return nn.functional.huber_loss(value, aim, reduction="sum")
+
+    return training(torch.optim.RMSprop(net.parameters(), 2.5e-4, alpha=0.95, eps=0.1), loss)
+
+
+WORKLOADS = {
+    "memnet": memnet,
+    "autoenc": autoenc,
+    "residual": functools.partial(image_step, residual, 16),
+    "vgg": functools.partial(image_step, vgg, 8),
+    "alexnet": functools.partial(image_step, alexnet, 64),
+    "deepq": deepq,
+}
