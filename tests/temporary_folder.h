@@ -10,12 +10,12 @@
 
 namespace fathom::tests {
 
-/// A folder of this process that goes with the object.
+/// A folder of this process that goes with the object; two at a time need two names.
 class TemporaryFolder {
  public:
-  TemporaryFolder()
+  explicit TemporaryFolder(const std::string& name = "test")
       : path_(std::filesystem::temp_directory_path() /
-              ("fathom_test_" + std::to_string(getpid()))) {
+              ("fathom_" + name + '_' + std::to_string(getpid()))) {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
@@ -27,7 +27,7 @@ class TemporaryFolder {
 
   /// Writes `bytes` to `name` under it, with the folders on the way; returns the whole path.
   std::filesystem::path write(const std::string& name, std::span<const uint8_t> bytes) const {
-    const auto file = path_ / name;
+    auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
