@@ -131,6 +131,7 @@ std::vector<std::pair<std::string, std::string>> context(const Options& options,
       {"fathom_mkl", "stock"},
       {"seed", std::to_string(options.seed)},
       {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
+      {"rom", options.data.rom.string()},
   };
   add_gpu(entries);
   add_peaks(entries, rows, peaks);

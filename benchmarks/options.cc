@@ -7,6 +7,7 @@
 #include "benchmarks/error.h"
 #include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
+#include "fixtures/ale.h"
 #include "fixtures/file.h"
 #include "ops/onednn/version.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr int64_t kLargestBatch = 1 << 16;
 constexpr int kMostThreads = 1 << 12;
+constexpr int64_t kSmallestReplay = 100;  // Fathom learns from there on
+constexpr int64_t kLargestReplay = 10'000'000;
 
 /// The axes as they are typed.
 struct Typed {
@@ -22,6 +25,7 @@ struct Typed {
   std::vector<std::string> precisions;
   std::vector<std::string> backends;
   std::string data;
+  std::string rom;
 };
 
 void declare(CLI::App& app, Options& options, Typed& typed) {
@@ -50,6 +54,13 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
       ->type_name("DIR");
   app.add_flag("--fathom_strict_data", options.data.strict,
                "a broken item of a data set ends its load (default: up to 1 % are skipped)");
+  app.add_option("--fathom_rom", typed.rom,
+                 "play this Atari 2600 game (default: a built-in one; needs -DFATHOM_ALE=ON)")
+      ->type_name("FILE");
+  app.add_option("--fathom_replay", options.replay,
+                 "frames of 7,056 bytes in the replay memory of fixture rows (default: 100000)")
+      ->type_name("N")
+      ->check(CLI::Range(kSmallestReplay, kLargestReplay));
   app.add_option("--fathom_samples", options.samples,
                  "write every step's time there, as JSON lines")
       ->type_name("FILE");
@@ -140,13 +151,15 @@ void settle_backends(const Options& options) {
 }
 
 void settle_data(Options& options) {
-  const auto& directory = options.data.directory;
-  if (options.data.synthetic()) {
-    if (options.data.strict) throw UsageError("--fathom_strict_data: needs --fathom_data=DIR");
-    return;
+  const fixtures::DataSource& data = options.data;
+  if (data.synthetic() && data.strict) {
+    throw UsageError("--fathom_strict_data: needs --fathom_data=DIR");
   }
   try {
-    fixtures::expect_directory(directory, "a folder with a sub-folder for each data set");
+    if (!data.synthetic()) {
+      fixtures::expect_directory(data.directory, "a folder with a sub-folder for each data set");
+    }
+    if (!data.rom.empty()) fixtures::expect_rom(data.rom);
   } catch (const fixtures::DataError& error) {
     throw UsageError(error.what());
   }
@@ -199,6 +212,7 @@ Options parse_options(int argc, char** argv) {
   options.devices = values<fixtures::Device>(typed.devices, fixtures::kDeviceNames);
   options.precisions = values<fixtures::Precision>(typed.precisions, fixtures::kPrecisionNames);
   options.data.directory = typed.data;
+  options.data.rom = typed.rom;
   options.backends = values<ops::Backend>(typed.backends, ops::kBackendNames);
   refuse_repeats("--fathom_device", options.devices);
   refuse_repeats("--fathom_threads", options.threads);

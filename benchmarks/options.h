@@ -21,9 +21,10 @@ struct Options {
   std::vector<ops::Backend> backends;
   uint64_t seed = 0;
   fixtures::DataSource data;
-  std::string samples;  ///< file for every step's time
-  std::string shapes;   ///< file with the user's own op shapes
-  bool models = false;  ///< print the table of workloads and leave
+  int64_t replay = 100'000;  ///< frames in the replay memory of fixture rows
+  std::string samples;       ///< file for every step's time
+  std::string shapes;        ///< file with the user's own op shapes
+  bool models = false;       ///< print the table of workloads and leave
   bool help = false;
 
   std::string out;  ///< --benchmark_out, where it is JSON: written by us, not by Google Benchmark

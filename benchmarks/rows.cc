@@ -30,18 +30,19 @@ std::string token(std::string_view key, Value value) {
 }
 
 /// A subject's name is `head` + threads + `tail`; one row for each thread count that its device
-/// has.
+/// and its code have.
 struct Subject {
   std::string head;
   std::string tail;
   Device device;
   Precision precision;
   std::function<std::unique_ptr<Task>()> make;
+  bool serial = false;
 };
 
 void add_rows(std::vector<Row>& rows, const Options& options, const Subject& subject) {
   const std::vector<int> threads =
-      subject.device == Device::kCpu ? options.threads : std::vector<int>{1};
+      subject.device == Device::kCpu && !subject.serial ? options.threads : std::vector<int>{1};
   for (const int n : threads) {
     rows.push_back({.name = subject.head + token("threads", n) + subject.tail,
                     .subject = subject.head + subject.tail,
@@ -130,13 +131,15 @@ void add_fixtures(std::vector<Row>& rows, const Options& options) {
         options.devices.end()) {
       continue;
     }
-    const FixtureOptions given{.seed = options.seed, .data = options.data};
+    const FixtureOptions given{
+        .seed = options.seed, .data = options.data, .replay = options.replay};
     add_rows(rows, options,
              {.head = "fixture/" + std::string(fixture.name) + token("device", fixture.device),
               .tail = "",
               .device = fixture.device,
               .precision = Precision::kFp32,
-              .make = [&fixture, given] { return fixture.make(given); }});
+              .make = [&fixture, given] { return fixture.make(given); },
+              .serial = fixture.serial});
   }
 }
 

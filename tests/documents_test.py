@@ -34,5 +34,10 @@ def test_every_field_of_the_json_is_documented(tmp_path):
 
 
 def test_fields_of_model_rows_are_documented():
-    for field in ("params", "flops_per_step", "peak_memory_bytes", "skipped_items", "file_bytes"):
+    for field in ("params", "flops_per_step", "peak_memory_bytes", "skipped_items", "rom"):
+        assert documented(field), field
+
+
+def test_fields_of_fixture_rows_are_documented():
+    for field in ("file_bytes", "resets_per_step", "replay_frames"):
         assert documented(field), field

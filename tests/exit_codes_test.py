@@ -27,6 +27,10 @@ from program import ONE_ROW, PROGRAM, run
         (["--fathom_data=/nonexistent"], "/nonexistent: does not exist, expected a folder"),
         (["--fathom_data=/etc/passwd"], "/etc/passwd: is not a directory"),
         (["--fathom_strict_data"], "--fathom_strict_data: needs --fathom_data=DIR"),
+        (["--fathom_rom=/nonexistent.bin"], "fathom_bench: /nonexistent.bin: "),
+        (["--fathom_rom=/etc/passwd"], "--fathom_rom"),
+        (["--fathom_replay=99"], "--fathom_replay: Value 99 not in range 100 to 10000000"),
+        (["--fathom_replay=10000001"], "--fathom_replay: Value 10000001 not in range"),
         (["--benchmark_filter=(vgg"], "no POSIX extended regular expression"),
         (["--benchmark_repetitions=many"], "takes no such value"),
         (["--benchmark_format=xml"], "Google Benchmark refuses"),
@@ -49,6 +53,15 @@ def test_absent_device_is_2():
         pytest.skip("this machine has a GPU")
     assert with_gpu.returncode == 2
     assert with_gpu.stderr.startswith("fathom_bench: --fathom_device=cuda: ")
+
+
+def test_a_rom_without_ale_is_2_and_names_the_cmake_option():
+    result = run("--benchmark_list_tests", "--fathom_rom=/nonexistent.bin")
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    if "does not exist" in result.stderr:
+        pytest.skip("this program is built with ALE")
+    assert "-DFATHOM_ALE=ON" in result.stderr
 
 
 def test_nothing_matched_is_3_and_names_the_nearest():

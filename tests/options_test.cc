@@ -36,6 +36,27 @@ TEST(Options, TakeLists) {
   EXPECT_EQ(options.seed, 9U);
 }
 
+TEST(Options, SizeTheReplayMemory) {
+  EXPECT_EQ(parsed({}).replay, 100'000);
+  EXPECT_EQ(parsed({"--fathom_replay=100"}).replay, 100);
+  EXPECT_EQ(parsed({"--fathom_replay=10000000"}).replay, 10'000'000);
+  EXPECT_THROW(parsed({"--fathom_replay=99"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_replay=many"}), UsageError);
+}
+
+TEST(Options, RefuseARomThatCannotBePlayed) {
+  EXPECT_THROW(parsed({"--fathom_rom=/nonexistent.bin"}), UsageError);
+}
+
+TEST(Rows, ThatAreSerialSayOneThread) {
+  Options options = parsed({});
+  options.threads = {1, 2, 4};
+  const auto rows = make_rows(options);
+  EXPECT_EQ(filtered(rows, "fixture/atari_step").size(), 1U);
+  EXPECT_EQ(filtered(rows, "fixture/atari_step/device:cpu/threads:1/").size(), 1U);
+  EXPECT_EQ(filtered(rows, "fixture/replay_sample").size(), 3U);
+}
+
 TEST(Options, LeaveTheRestToGoogleBenchmark) {
   const Options options = parsed({"--benchmark_filter=vgg", "--fathom_seed=9"});
   EXPECT_EQ(options.google_benchmark.front(), "--benchmark_filter=vgg");

@@ -70,6 +70,13 @@ def test_only_onednn_code_sees_onednn():
                 ), f"{place} includes {header}"
 
 
+def test_only_one_file_sees_ale():
+    for room in ROOMS:
+        for file in sources(room):
+            for place, header in includes(file):
+                assert not header.startswith("ale/") or file.name == "ale.cc", place
+
+
 def test_google_benchmark_comes_through_one_header():
     for file in sources("benchmarks") + sources("tests"):
         for place, header in includes(file):

@@ -1,0 +1,85 @@
+# fathom::ale, the Arcade Learning Environment, where FATHOM_ALE asks for it: the user's own (-Dale_ROOT=DIR), else built
+# from the pinned source archive of ale-py, which holds no commercial ROM.
+if(NOT FATHOM_ALE)
+  return()
+endif()
+include(Wheels)
+include(CheckCXXSourceCompiles)
+message(NOTICE "FATHOM_ALE: ALE is licensed under GPL-2.0-only. Don't distribute a program that is linked with it.")
+
+function(fathom_build_ale prefix)
+  if(EXISTS "${prefix}")
+    return()
+  endif()
+  file(LOCK "${prefix}.lock" GUARD FUNCTION)
+  if(EXISTS "${prefix}")
+    return()
+  endif()
+  set(work "${prefix}.new")  # installed beside its place and renamed when complete
+  file(REMOVE_RECURSE "${work}")
+  set(url "https://files.pythonhosted.org/packages/2c/85/fffbe95501efc9ecf73e02fb62e7a99401e12dcb8217313016dd00b13cdc")
+  fathom_say("Downloading and building ALE 0.11.2 (0.5 MB) into ${prefix}")
+  file(DOWNLOAD "${url}/ale_py-0.11.2.tar.gz" "${work}/source.tar.gz" TLS_VERIFY ON STATUS status)
+  list(POP_FRONT status failed error)
+  if(NOT failed)
+    file(SHA256 "${work}/source.tar.gz" hash)
+    if(NOT hash STREQUAL "cc6fed9d994d796d76b0d042fbe0a7101834faa55b5e70b1e1f14367ed9e2a8a")
+      set(failed 1)
+      set(error "${url}/ale_py-0.11.2.tar.gz has SHA-256 ${hash}, not the pinned one")
+    endif()
+  endif()
+  if(NOT failed)
+    file(ARCHIVE_EXTRACT INPUT "${work}/source.tar.gz" DESTINATION "${work}")
+    set(launcher "")
+    if(CMAKE_CXX_COMPILER_LAUNCHER)
+      set(launcher "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
+    endif()
+    # Shared: ALE's static library is LTO bytecode, which other compilers cannot link. Our own flags stay outside, but
+    # the compiler, and with it the C++ library's ABI, is the same.
+    execute_process(
+      COMMAND ${CMAKE_COMMAND} -E env --unset=VCPKG_ROOT --unset=VCPKG_INSTALLATION_ROOT
+        ${CMAKE_COMMAND} -S "${work}/ale_py-0.11.2" -B "${work}/build" -G ${CMAKE_GENERATOR} ${launcher}
+        -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON
+        -DBUILD_PYTHON_LIB=OFF "-DCMAKE_INSTALL_PREFIX=${work}/prefix" -DCMAKE_INSTALL_LIBDIR=lib
+      RESULT_VARIABLE failed OUTPUT_VARIABLE error ERROR_VARIABLE error)
+  endif()
+  if(NOT failed)
+    execute_process(COMMAND ${CMAKE_COMMAND} --build "${work}/build" --target install
+      RESULT_VARIABLE failed OUTPUT_VARIABLE error ERROR_VARIABLE error)
+  endif()
+  if(failed)
+    message(FATAL_ERROR "Could not build ALE 0.11.2: ${error}\n"
+      "Start again with network, give your own ALE with -Dale_ROOT=DIR, or leave it out with -DFATHOM_ALE=OFF.")
+  endif()
+  file(RENAME "${work}/prefix" "${prefix}")
+  file(REMOVE_RECURSE "${work}")
+endfunction()
+
+find_package(ale CONFIG QUIET)
+if(NOT ale_FOUND AND (ale_ROOT OR DEFINED ENV{ale_ROOT}))
+  message(FATAL_ERROR "No ale-config.cmake under ${ale_ROOT}$ENV{ale_ROOT}. Give the prefix that ALE was installed to with "
+    "-Dale_ROOT=DIR, or -Uale_ROOT for the pinned source.")
+elseif(NOT ale_FOUND)
+  fathom_build_ale("${FATHOM_DEPS_DIR}/ale-0.11.2")
+  find_package(ale CONFIG QUIET REQUIRED PATHS "${FATHOM_DEPS_DIR}/ale-0.11.2" NO_DEFAULT_PATH)
+endif()
+message(STATUS "ALE ${ale_VERSION}: ${ale_DIR}")
+
+# The target names <prefix>/include/ale, but ALE's headers include one another as <ale/...>.
+get_target_property(include ale::ale-lib INTERFACE_INCLUDE_DIRECTORIES)
+list(GET include 0 include)
+cmake_path(GET include PARENT_PATH include)
+add_library(fathom::ale INTERFACE IMPORTED)
+set_target_properties(fathom::ale PROPERTIES
+  INTERFACE_LINK_LIBRARIES ale::ale-lib INTERFACE_INCLUDE_DIRECTORIES "${include}")
+
+set(CMAKE_REQUIRED_LIBRARIES fathom::ale)
+check_cxx_source_compiles(
+  "#include <ale/ale_interface.hpp>
+  int main() { return ale::ALEInterface::isSupportedROM(\"game.bin\") ? 1 : 0; }" FATHOM_ALE_LINKS)
+unset(CMAKE_REQUIRED_LIBRARIES)
+if(NOT FATHOM_ALE_LINKS)
+  unset(FATHOM_ALE_LINKS CACHE)
+  message(FATAL_ERROR "The ALE in ${ale_DIR} cannot be linked. Build it with -DBUILD_SHARED_LIBS=ON (its static library is "
+    "LTO bytecode of one compiler) and with the C++ ABI of this compiler, or -Uale_ROOT -Uale_DIR for the pinned source.")
+endif()
