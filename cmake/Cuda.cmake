@@ -22,7 +22,8 @@ if(NOT FATHOM_CUDA_ENABLED)
 endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  set(CMAKE_CUDA_ARCHITECTURES "90-real;90-virtual")  # H100, H200; PTX for what comes after
+  # H100 and H200; PTX that the driver compiles for LibTorch's older GPUs and for newer ones.
+  set(CMAKE_CUDA_ARCHITECTURES "75-virtual;90-real;90-virtual")
 endif()
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # LibTorch brings the shared one
 enable_language(CUDA)

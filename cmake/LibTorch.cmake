@@ -40,8 +40,8 @@ foreach(header torch/headeronly/version.h torch/csrc/api/include/torch/version.h
   endif()
 endforeach()
 list(JOIN version . version)
-if(version VERSION_LESS 2.6)
-  message(FATAL_ERROR "LibTorch ${version} in ${FATHOM_TORCH_DIR} is too old: 2.6 or newer is needed.")
+if(version VERSION_LESS 2.11)  # c10::Stream::native_handle
+  message(FATAL_ERROR "LibTorch ${version} in ${FATHOM_TORCH_DIR} is too old: 2.11 or newer is needed.")
 endif()
 message(STATUS "LibTorch ${version}: ${FATHOM_TORCH_DIR}")
 

@@ -1,19 +1,26 @@
 #include "ops/local_response_norm.h"
 
+#include <ATen/Dispatch.h>
+#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 #include <torch/nn/functional/normalization.h>
 
+#include <cmath>
+
 #include "fixtures/device.h"
+#include "ops/cuda/response_window.h"
 
 namespace fathom::ops {
 namespace {
 
 constexpr LocalResponseNorm kAlexnet{.size = 5, .alpha = 5e-4, .beta = 0.75, .bias = 2};
 constexpr LocalResponseNorm kStrong{.size = 3, .alpha = 2, .beta = 0.75, .bias = 1};
+constexpr LocalResponseNorm kSeven{.size = 7, .alpha = 0.7, .beta = 0.75, .bias = 1};
 constexpr LocalResponseNorm kOtherPower{.size = 9, .alpha = 0.5, .beta = 0.6, .bias = 1.5};
 
 /// The formula, channel by channel, in float64 and with autograd's gradient.
@@ -35,46 +42,93 @@ struct Case {
   LocalResponseNorm norm;
 };
 
-class LocalResponseNormResult : public testing::TestWithParam<std::tuple<at::ScalarType, Case>> {
- protected:
-  void SetUp() override { at::manual_seed(1); }
+// Fewer channels than the window, planes around the width of a CPU tile, channels around a GPU
+// part, primes.
+const Case kCases[] = {
+    {{1, 1, 1, 1}, kAlexnet},      {{2, 3, 5, 7}, kAlexnet},  {{1, 96, 9, 7}, kAlexnet},
+    {{3, 16, 8, 8}, kStrong},      {{2, 17, 5, 13}, kStrong}, {{1, 13, 11, 12}, kOtherPower},
+    {{2, 4, 1, 129}, kOtherPower}, {{1, 9, 16, 16}, kStrong}, {{2, 37, 3, 2}, kOtherPower},
+    {{1, 65, 2, 5}, kSeven},       {{0, 5, 4, 4}, kAlexnet}};
 
-  /// Largest difference, in units of the reference's root mean square.
-  static double error(const at::Tensor& found, const at::Tensor& expected) {
-    const at::Tensor difference = (found.to(at::kDouble) - expected).abs();
-    return (difference.max() / expected.square().mean().sqrt()).item<double>();
-  }
-  static double tolerance(at::ScalarType type) {
-    return type == at::kDouble ? 1e-13 : type == at::kFloat ? 2e-6 : 3e-2;
+const auto kTypes = testing::Values(at::kDouble, at::kFloat, at::kBFloat16);
+
+/// Expects an output and the gradient to x to be those of float64; both on any device.
+void expect_exact(const Case& param, const at::Tensor& x, const at::Tensor& g,
+                  const at::Tensor& output, const at::Tensor& gradient) {
+  const at::Tensor exact_input = x.to(at::kDouble).requires_grad_();
+  const at::Tensor expected = reference(exact_input, param.norm);
+  expected.backward(g.to(at::kDouble));
+  // In units of the reference's root mean square.
+  const double limit = x.scalar_type() == at::kDouble  ? 1e-13
+                       : x.scalar_type() == at::kFloat ? 4e-6
+                                                       : 3e-2;
+  const auto check = [&](const at::Tensor& found, const at::Tensor& exact) {
+    ASSERT_EQ(found.scalar_type(), x.scalar_type());
+    ASSERT_EQ(found.sizes(), x.sizes());
+    if (x.numel() == 0) return;
+    const at::Tensor difference = (found.to(exact.options()) - exact).abs();
+    EXPECT_LE((difference.max() / exact.square().mean().sqrt()).item<double>(), limit);
+  };
+  check(output, expected.detach());
+  check(gradient, exact_input.grad());
+}
+
+class LocalResponseNormResult
+    : public testing::TestWithParam<std::tuple<fixtures::Device, at::ScalarType, Case>> {
+ protected:
+  void SetUp() override {
+    fixtures::absence(fixtures::Device::kCuda);  // before the first seed
+    const std::string& why = fixtures::absence(std::get<0>(GetParam()));
+    if (!why.empty()) GTEST_SKIP() << why;
+    at::manual_seed(1);
   }
 };
 
 TEST_P(LocalResponseNormResult, AndGradientAreThoseOfFloat64) {
-  const auto& [type, param] = GetParam();
+  const auto& [device, type, param] = GetParam();
   const at::Tensor x = at::randn(param.sizes).to(type);
   const at::Tensor g = at::randn(param.sizes).to(type);
-  const at::Tensor input = x.clone().requires_grad_();
+  const at::Tensor input = x.to(fixtures::torch_device(device)).detach().requires_grad_();
   const at::Tensor output = local_response_norm(input, param.norm);
-  output.backward(g);
-
-  const at::Tensor exact_input = x.to(at::kDouble).requires_grad_();
-  const at::Tensor expected = reference(exact_input, param.norm);
-  expected.backward(g.to(at::kDouble));
-  EXPECT_EQ(output.scalar_type(), type);
-  EXPECT_LE(error(output, expected.detach()), tolerance(type));
-  EXPECT_LE(error(input.grad(), exact_input.grad()), tolerance(type));
+  output.backward(g.to(input.device()));
+  expect_exact(param, x, g, output.detach(), input.grad());
 }
 
-// Fewer channels than the window, planes around the width of a tile, primes.
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, LocalResponseNormResult,
-    testing::Combine(testing::Values(at::kDouble, at::kFloat, at::kBFloat16),
-                     testing::Values(Case{{1, 1, 1, 1}, kAlexnet}, Case{{2, 3, 5, 7}, kAlexnet},
-                                     Case{{1, 96, 9, 7}, kAlexnet}, Case{{3, 16, 8, 8}, kStrong},
-                                     Case{{2, 17, 5, 13}, kStrong},
-                                     Case{{1, 13, 11, 12}, kOtherPower},
-                                     Case{{2, 4, 1, 129}, kOtherPower},
-                                     Case{{1, 9, 16, 16}, kStrong})));
+INSTANTIATE_TEST_SUITE_P(Shapes, LocalResponseNormResult,
+                         testing::Combine(testing::Values(fixtures::Device::kCpu,
+                                                          fixtures::Device::kCuda),
+                                          kTypes, testing::ValuesIn(kCases)));
+
+/// What the GPU's threads do, one after the other on the CPU.
+class GpuWalk : public testing::TestWithParam<std::tuple<at::ScalarType, Case>> {};
+
+TEST_P(GpuWalk, AndGradientAreThoseOfFloat64) {
+  const at::ScalarType type = std::get<0>(GetParam());
+  const Case& param = std::get<1>(GetParam());
+  const LocalResponseNorm& norm = param.norm;
+  const at::Tensor x = at::randn(param.sizes).to(type);
+  const at::Tensor g = at::randn(param.sizes).to(type);
+  at::Tensor y = at::full_like(x, NAN);
+  at::Tensor dx = at::full_like(x, NAN);
+  const Planes shape{x.size(0), x.size(1), x.size(2) * x.size(3)};
+  ASSERT_TRUE(has_window(norm.size));
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, type, "GpuWalk", [&] {
+    const NormConstants<at::opmath_type<scalar_t>> constants(norm);
+    const auto* from = x.const_data_ptr<scalar_t>();
+    with_window(norm.size, [&](auto size) {
+      constexpr int kSize = decltype(size)::value;
+      for (int64_t i = 0; i < part_count(shape); ++i) {
+        const Part part = part_at(shape, i);
+        normalise<kSize>(shape, part, constants, from, y.mutable_data_ptr<scalar_t>());
+        normalise_backward<kSize>(shape, part, constants, from, g.const_data_ptr<scalar_t>(),
+                                  dx.mutable_data_ptr<scalar_t>());
+      }
+    });
+  });
+  expect_exact(param, x, g, y, dx);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, GpuWalk, testing::Combine(kTypes, testing::ValuesIn(kCases)));
 
 TEST(LocalResponseNorm, AgreesWithLibTorchsComposite) {
   const at::Tensor x = at::randn({2, 24, 9, 9});

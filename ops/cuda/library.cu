@@ -59,6 +59,7 @@ CudaDevice device() {
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return found;
   std::memcpy(found.name, properties.name, sizeof found.name);
   found.memory_bytes = static_cast<double>(properties.totalGlobalMem);
+  found.l2_bytes = properties.l2CacheSize;
   cudaDriverGetVersion(&found.driver);
   cudaRuntimeGetVersion(&found.runtime);
   return found;
@@ -95,6 +96,8 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
   static constexpr fathom::ops::CudaLibrary kLibrary{
       .device = fathom::ops::device,
       .multiply_add_flops = fathom::ops::multiply_add_flops,
-      .copy_bytes = fathom::ops::copy_bytes};
+      .copy_bytes = fathom::ops::copy_bytes,
+      .response_norm = fathom::ops::response_norm,
+      .response_norm_backward = fathom::ops::response_norm_backward};
   return &kLibrary;
 }

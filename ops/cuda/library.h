@@ -1,21 +1,28 @@
 #pragma once
 
+#include "ops/cuda/local_response_norm.h"
+
 namespace fathom::ops {
 
 /// What identifies a GPU and its software; versions as CUDA counts them (13000 is 13.0).
 struct CudaDevice {
   char name[256];
   double memory_bytes;
+  double l2_bytes;
   int driver;
   int runtime;
 };
 
-/// What libfathom_cuda.so does for a program that links no CUDA library itself. All of it is about
-/// device 0, waits for it, and returns zeros where CUDA reports an error.
+/// What libfathom_cuda.so does for a program that links no CUDA library itself.
 struct CudaLibrary {
+  // About device 0: they wait for it, and return zeros where CUDA reports an error.
   CudaDevice (*device)();
   double (*multiply_add_flops)();  ///< fp32 multiply-adds from registers on all of it, FLOP/s
   double (*copy_bytes)();  ///< device-to-device copy beyond the L2 cache, read and written bytes/s
+  // See ops/cuda/local_response_norm.h.
+  const char* (*response_norm)(const ResponseNorm& call, const void* x, void* y);
+  const char* (*response_norm_backward)(const ResponseNorm& call, const void* x, const void* g,
+                                        void* dx);
 };
 
 /// Null until fixtures::absence(Device::kCuda) has opened the library.
@@ -24,4 +31,5 @@ const CudaLibrary* cuda_library();
 }  // namespace fathom::ops
 
 /// The library's one exported symbol.
-extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library();
+extern "C" __attribute__((visibility("default"))) const fathom::ops::CudaLibrary*
+fathom_cuda_library();

@@ -1,0 +1,82 @@
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "ops/cuda/local_response_norm.h"
+#include "ops/cuda/response_window.h"
+
+namespace fathom::ops {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
+
+__device__ int64_t first_part() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ int64_t part_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+template <int kSize, typename T, typename Sum>
+__global__ void forward(Planes shape, NormConstants<Sum> norm, const T* __restrict__ x,
+                        T* __restrict__ y) {
+  for (int64_t i = first_part(); i < part_count(shape); i += part_stride()) {
+    normalise<kSize>(shape, part_at(shape, i), norm, x, y);
+  }
+}
+
+template <int kSize, typename T, typename Sum>
+__global__ void backward(Planes shape, NormConstants<Sum> norm, const T* __restrict__ x,
+                         const T* __restrict__ g, T* __restrict__ dx) {
+  for (int64_t i = first_part(); i < part_count(shape); i += part_stride()) {
+    normalise_backward<kSize>(shape, part_at(shape, i), norm, x, g, dx);
+  }
+}
+
+/// Calls visit(an element, the window's size as a type, the constants, the blocks) for a call that
+/// has work; returns CUDA's error text.
+template <typename Visit>
+const char* with_types(const ResponseNorm& call, Visit visit) {
+  if (!has_window(call.norm.size)) return cudaGetErrorString(cudaErrorInvalidValue);
+  const int64_t parts = part_count(call.shape);
+  if (parts == 0) return nullptr;
+  const auto blocks =
+      static_cast<unsigned>(std::min((parts + kThreads - 1) / kThreads, kMostBlocks));
+  with_window(call.norm.size, [&](auto size) {
+    switch (call.element) {
+      case Element::kFloat:
+        return visit(float{}, size, NormConstants<float>(call.norm), blocks);
+      case Element::kDouble:
+        return visit(double{}, size, NormConstants<double>(call.norm), blocks);
+      case Element::kBfloat16:
+        return visit(__nv_bfloat16{}, size, NormConstants<float>(call.norm), blocks);
+    }
+  });
+  const cudaError_t error = cudaGetLastError();
+  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+}
+
+}  // namespace
+
+const char* response_norm(const ResponseNorm& call, const void* x, void* y) {
+  return with_types(call, [&](auto element, auto size, auto norm, unsigned blocks) {
+    using T = decltype(element);
+    forward<decltype(size)::value><<<blocks, kThreads, 0, static_cast<cudaStream_t>(call.stream)>>>(
+        call.shape, norm, static_cast<const T*>(x), static_cast<T*>(y));
+  });
+}
+
+const char* response_norm_backward(const ResponseNorm& call, const void* x, const void* g,
+                                   void* dx) {
+  return with_types(call, [&](auto element, auto size, auto norm, unsigned blocks) {
+    using T = decltype(element);
+    backward<decltype(size)::value>
+        <<<blocks, kThreads, 0, static_cast<cudaStream_t>(call.stream)>>>(
+            call.shape, norm, static_cast<const T*>(x), static_cast<const T*>(g),
+            static_cast<T*>(dx));
+  });
+}
+
+}  // namespace fathom::ops
