@@ -87,18 +87,19 @@ void add_peak(Entries& entries, const std::string& key, const Peak& peak, const 
   if (peak.rate > 0) entries.emplace_back(key, text.str());
 }
 
+/// Of what the rows are set beside.
 void add_peaks(Entries& entries, const std::vector<Row>& rows, Peaks& peaks) {
   std::set<std::string> seen;
-  for (const auto& [name, subject, threads, device, precision, make] : rows) {
+  for (const auto& row : rows) {
     const std::string machine =
-        std::string(fixtures::name(device)) + "_threads" + std::to_string(threads);
-    const std::string precise = machine + "_" + std::string(fixtures::name(precision));
-    if (seen.insert(precise).second) {
-      add_peak(entries, "peak_flops_" + precise, peaks.flops(device, threads, precision),
-               " GFLOP/s");
+        std::string(fixtures::name(row.device)) + "_threads" + std::to_string(row.threads);
+    const std::string precise = machine + "_" + std::string(fixtures::name(row.precision));
+    if (row.rates.flops && seen.insert(precise).second) {
+      add_peak(entries, "peak_flops_" + precise,
+               peaks.flops(row.device, row.threads, row.precision), " GFLOP/s");
     }
-    if (seen.insert(machine).second) {
-      add_peak(entries, "peak_bytes_" + machine, peaks.bytes(device, threads), " GB/s");
+    if (row.rates.bytes && seen.insert(machine).second) {
+      add_peak(entries, "peak_bytes_" + machine, peaks.bytes(row.device, row.threads), " GB/s");
     }
   }
 }

@@ -5,7 +5,8 @@
 #include <cmath>
 #include <exception>
 
-#include "benchmarks/resident_memory.h"
+#include "benchmarks/gpu_time.h"
+#include "benchmarks/peak_memory.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -20,7 +21,7 @@ constexpr double kSingleSampleSeconds = 20;
 constexpr std::size_t kLeastForPercentiles = 5;
 
 // Two clock reads cost some 50 ns: 0.25 % of a sample at most. A GPU sample also pays one
-// synchronisation.
+// synchronisation and two events.
 constexpr double kShortestSample = 20e-6;
 constexpr double kShortestGpuSample = 1e-3;
 
@@ -51,12 +52,11 @@ void set_rate(benchmark::State& state, const std::string& name, double a_step) {
 void Loop::run(benchmark::State& state, const Row& row) {
   try {
     prepare(row);
-    const ResidentPeak memory;
     stage_(row, "timing");
+    const PeakMemory memory(row.device);
     Samples samples = time(state, row);
+    if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
     count(state, row, samples);
-    if (row.device == fixtures::Device::kCpu && memory.bytes())
-      set(state, "peak_memory_bytes", *memory.bytes());
     if (keep_samples_) samples_[row.name].push_back(std::move(samples));
     task_->check_finite();
   } catch (const std::exception& error) {
@@ -117,35 +117,42 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
       row.device == fixtures::Device::kCpu ? kShortestSample : kShortestGpuSample;
   const auto steps = static_cast<int64_t>(std::ceil(shortest / std::max(steady_seconds_, 1e-9)));
   const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kLeastSamples;
-  Samples samples{.steps_per_sample = steps, .us = {}};
+  Samples samples{.steps_per_sample = steps, .us = {}, .gpu_us = {}};
+  GpuTime gpu(row.device);
   samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
   Task& task = *task_;
   while (state.KeepRunningBatch(least * steps)) {
     auto begin = Clock::now();
     for (int sample = 0; sample < least; ++sample) {
+      gpu.begin();
       for (int64_t step = 0; step < steps; ++step) task.run();
+      gpu.end();
       fixtures::synchronize(row.device);
       const auto end = Clock::now();
+      gpu.add();
       samples.us.push_back(seconds(end - begin) * 1e6 / static_cast<double>(steps));
       begin = end;
     }
+  }
+  if (const auto spent = gpu.seconds()) {
+    samples.gpu_us = *spent * 1e6 / static_cast<double>(steps * std::ssize(samples.us));
   }
   return samples;
 }
 
 void Loop::count(benchmark::State& state, const Row& row, const Samples& samples) {
   const Figures figures = task_->figures();
-  const double peak_flops = peaks_.flops(row.device, row.threads, row.precision).rate;
-  const double peak_bytes = peaks_.bytes(row.device, row.threads).rate;
   if (figures.items) set_rate(state, "items_per_second", *figures.items);
   if (figures.flops) {
     set_rate(state, "flops", *figures.flops);
-    if (peak_flops > 0) set_rate(state, "flops_pct_peak", 100 * *figures.flops / peak_flops);
+    const double peak = peaks_.flops(row.device, row.threads, row.precision).rate;
+    if (peak > 0) set_rate(state, "flops_pct_peak", 100 * *figures.flops / peak);
   }
   if (figures.bytes) {
     set_rate(state, "bytes", *figures.bytes);
-    if (peak_bytes > 0 && *figures.bytes > last_level_cache_bytes(row.threads)) {
-      set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak_bytes);
+    if (*figures.bytes > last_level_cache_bytes(row.device, row.threads)) {
+      const double peak = peaks_.bytes(row.device, row.threads).rate;
+      if (peak > 0) set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak);
     }
   }
   for (const auto& [name, value] : figures.counters) set(state, name, value);
@@ -155,6 +162,7 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
   std::sort(sorted.begin(), sorted.end());
   set(state, "first_step_us", first_seconds_ * 1e6);
   set(state, "min_us", sorted.front());
+  if (samples.gpu_us) set(state, "gpu_time_us", *samples.gpu_us);
   set(state, "steps_per_sample", static_cast<double>(samples.steps_per_sample));
   if (sorted.size() >= kLeastForPercentiles) {
     set(state, "p50_us", percentile(sorted, 0.50));

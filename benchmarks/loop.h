@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct Samples {
   int64_t steps_per_sample = 1;
   std::vector<double>
       us;  ///< microseconds a step, the mean over steps_per_sample of them, in order
+  std::optional<double> gpu_us;  ///< microseconds a step on the GPU, the mean over all samples
 };
 
 /// The one timed loop: builds a row's task, checks it, warms it up, times it and sets its counters.

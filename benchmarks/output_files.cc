@@ -63,12 +63,12 @@ void OutputFiles::write_samples(const std::vector<Run>& runs) {
   const auto passes = loop_.take_samples(runs.front().run_name.function_name);
   const std::size_t searched = passes.size() - std::min(repetitions, passes.size());
   for (std::size_t pass = searched; pass < passes.size(); ++pass) {
-    const auto& [steps_per_sample, times] = passes[pass];
-    for (std::size_t sample = 0; sample < times.size(); ++sample) {
+    const Samples& samples = passes[pass];
+    for (std::size_t sample = 0; sample < samples.us.size(); ++sample) {
       samples_ << line({{"name", runs.front().run_name.str()},
                         {"repetition", pass - searched},
-                        {"step", static_cast<int64_t>(sample) * steps_per_sample},
-                        {"us", times[sample]}});
+                        {"step", static_cast<int64_t>(sample) * samples.steps_per_sample},
+                        {"us", samples.us[sample]}});
     }
   }
   if (!samples_.flush()) throw std::runtime_error(samples_path_ + ": cannot be written");

@@ -94,7 +94,7 @@ Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
 /// Of a copy, read and written bytes both count.
 Peak measure_cpu_bytes(int threads) {
   fixtures::set_threads(threads);
-  const double bytes = std::max(64e6, 4 * last_level_cache_bytes(threads));
+  const double bytes = std::max(64e6, 4 * last_level_cache_bytes(fixtures::Device::kCpu, threads));
   const at::Tensor from = at::ones({static_cast<int64_t>(bytes / sizeof(float))});
   const at::Tensor to = at::ones_like(from);
   Peak peak;
@@ -147,7 +147,10 @@ const Peak& Peaks::bytes(fixtures::Device device, int threads) {
   return place->second;
 }
 
-double last_level_cache_bytes(int threads) {
+double last_level_cache_bytes(fixtures::Device device, int threads) {
+  if (device == fixtures::Device::kCuda) {
+    return ops::cuda_library() == nullptr ? 0 : ops::cuda_library()->device().l2_bytes;
+  }
   double largest = 0;
   for (const auto& cache : benchmark::CPUInfo::Get().caches) {
     const int sharing = std::max(cache.num_sharing, 1);

@@ -31,7 +31,7 @@ class Peaks {
   std::map<std::pair<fixtures::Device, int>, Peak> bytes_;
 };
 
-/// Bytes of the largest caches that `threads` threads can reach together.
-double last_level_cache_bytes(int threads);
+/// Bytes of the largest caches that `threads` threads can reach together; a GPU's level-2 cache.
+double last_level_cache_bytes(fixtures::Device device, int threads);
 
 }  // namespace fathom::benchmarks

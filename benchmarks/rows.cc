@@ -37,7 +37,8 @@ struct Subject {
   Device device;
   Precision precision;
   std::function<std::unique_ptr<Task>()> make;
-  bool serial = false;
+  bool serial = false;  ///< runs with one thread whatever is asked for
+  Rates rates = {};
 };
 
 void add_rows(std::vector<Row>& rows, const Options& options, const Subject& subject) {
@@ -49,7 +50,8 @@ void add_rows(std::vector<Row>& rows, const Options& options, const Subject& sub
                     .threads = n,
                     .device = subject.device,
                     .precision = subject.precision,
-                    .make = subject.make});
+                    .make = subject.make,
+                    .rates = subject.rates});
   }
 }
 
@@ -91,7 +93,8 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                             token("backend", Backend::kTorch),
                     .device = device,
                     .precision = precision,
-                    .make = [&workload, step] { return make_model_task(workload, step); }});
+                    .make = [&workload, step] { return make_model_task(workload, step); },
+                    .rates = {.flops = true}});
         }
       });
     }
@@ -118,7 +121,8 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
                   .tail = token("precision", precision) + "/cache:hot" + token("backend", backend),
                   .device = device,
                   .precision = precision,
-                  .make = [shape, op] { return make_op_task(shape, op); }});
+                  .make = [shape, op] { return make_op_task(shape, op); },
+                  .rates = {.flops = true, .bytes = true}});
       }
     });
   }

@@ -15,6 +15,12 @@ namespace fathom::benchmarks {
 /// What Google Benchmark appends to the name of every row, the same for all.
 inline constexpr const char* kNameSuffix = "/process_time/real_time";
 
+/// The rates of a row that are set beside the machine's peaks.
+struct Rates {
+  bool flops = false;
+  bool bytes = false;
+};
+
 /// A benchmark before it runs: its name, which is a contract (results/README.md), and how to build
 /// its task.
 struct Row {
@@ -24,6 +30,7 @@ struct Row {
   fixtures::Device device;
   fixtures::Precision precision;
   std::function<std::unique_ptr<Task>()> make;
+  Rates rates = {};
 };
 
 /// Every row of the tables that the options leave, in the order in which they run. Throws

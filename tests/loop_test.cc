@@ -1,5 +1,7 @@
 #include "benchmarks/loop.h"
 
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -131,6 +133,41 @@ TEST_F(TimedLoop, SetsTheCountersOfAStep) {
   EXPECT_GE(counter("p95_us"), counter("p50_us"));
   EXPECT_GE(counter("first_step_us"), 20e3);
   EXPECT_EQ(run.report_label, "fake");
+}
+
+TEST_F(TimedLoop, GivesResidentMemoryAndNoGpuTimeToCpuRows) {
+  const auto runs = time({row(std::chrono::milliseconds(20))});
+  EXPECT_EQ(runs.at(0).counters.count("gpu_time_us"), 0U);
+  EXPECT_GT(runs.at(0).counters.at("peak_memory_bytes").value, 1e6);
+}
+
+/// A product of 2048 x 2048 on the GPU, with 3 x 16 MiB at least.
+class GpuTask final : public Task {
+ public:
+  void run() override { product_ = at::mm(factor_, factor_); }
+  void check() override {}
+  void check_finite() override {}
+  Figures figures() const override { return {}; }
+
+ private:
+  at::Tensor factor_ = at::ones({2048, 2048}, fixtures::torch_device(fixtures::Device::kCuda));
+  at::Tensor product_;
+};
+
+TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
+  const std::string& absent = fixtures::absence(fixtures::Device::kCuda);
+  if (!absent.empty()) GTEST_SKIP() << absent;
+  Row gpu = row({});
+  gpu.device = fixtures::Device::kCuda;
+  gpu.make = [] { return std::make_unique<GpuTask>(); };
+  const auto runs = time({gpu});
+  ASSERT_FALSE(failed(runs.at(0))) << failure(runs[0]);
+  const double gpu_us = runs[0].counters.at("gpu_time_us").value;
+  EXPECT_GT(gpu_us, 1);
+  EXPECT_LE(gpu_us, runs[0].GetAdjustedRealTime());
+  const double bytes = runs[0].counters.at("peak_memory_bytes").value;
+  EXPECT_GE(bytes, 2 * 2048 * 2048 * 4);
+  EXPECT_LE(bytes, 1e9);
 }
 
 TEST_F(TimedLoop, LeavesOutWhatIsNotKnown) {

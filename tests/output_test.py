@@ -2,9 +2,13 @@
 
 import json
 import math
+import pathlib
+import re
 import signal
 import subprocess
 import time
+
+import pytest
 
 from program import ONE_ROW, PROGRAM, QUICK, read_json, run, strict_json
 
@@ -132,6 +136,38 @@ def test_data_that_is_missing_fails_its_rows_only(tmp_path):
     document = read_json(out)
     assert [row["name"].split("/")[0] for row in document["benchmarks"]] == ["op"]
     assert document["context"]["data"] == str(tmp_path)
+
+
+def test_no_cuda_library_is_loaded_without_a_gpu(tmp_path):
+    if run("--benchmark_list_tests", "--fathom_device=cuda").returncode == 0:
+        pytest.skip("this machine has a GPU")
+    out = tmp_path / "out.json"
+    rows = "--benchmark_filter=^op/matmul/vgg/fc[78]"
+    command = [PROGRAM, *QUICK, rows, f"--benchmark_out={out}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not out.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+        process.kill()
+    assert "libtorch_cpu" in maps
+    families = "torch_cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc"
+    assert not re.findall(rf"/lib(?:{families})[^/\n]*$", maps, re.MULTILINE)
+
+
+def test_a_run_measures_only_the_peaks_that_its_rows_need(tmp_path):
+    out = tmp_path / "out.json"
+    run(
+        *QUICK,
+        "--fathom_device=cpu",
+        "--fathom_batch=1",
+        "--benchmark_filter=^alexnet/infer/",
+        f"--benchmark_out={out}",
+    )
+    document = read_json(out)
+    assert "flops_pct_peak" in document["benchmarks"][0]
+    peaks = [key for key in document["context"] if key.startswith("peak_")]
+    assert peaks == ["peak_flops_cpu_threads1_fp32"]
 
 
 def test_a_users_shapes_become_rows(tmp_path):
