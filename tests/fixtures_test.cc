@@ -1,6 +1,13 @@
+#include <ATen/Context.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <regex>
+#include <string>
 
 #include "fixtures/device.h"
 #include "fixtures/images.h"
@@ -60,6 +67,20 @@ TEST(Device, CudaIsPresentOrSaysWhyNot) {
   const at::Tensor ones = at::ones({3}, torch_device(Device::kCuda));
   synchronize(Device::kCuda);
   EXPECT_EQ(ones.sum().item<float>(), 3);
+}
+
+TEST(Device, LoadsNoCudaLibraryWithoutAGpu) {
+  if (absence(Device::kCuda).empty()) GTEST_SKIP() << "this machine has a GPU";
+  at::manual_seed(1);
+  const at::Tensor x = at::ones({8, 8}).requires_grad_();
+  at::mm(x, x).sum().backward();
+  const std::regex library(
+      "lib(torch_cuda|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc)[^/]*$");
+  std::ifstream maps("/proc/self/maps");
+  ASSERT_TRUE(maps);
+  for (std::string line; std::getline(maps, line);) {
+    EXPECT_FALSE(std::regex_search(line, library)) << line;
+  }
 }
 
 TEST(Threads, AreSetOnlyOnChange) {
