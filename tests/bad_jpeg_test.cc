@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "benchmarks/resident_memory.h"
+#include "benchmarks/peak_memory.h"
 #include "fixtures/data_error.h"
 #include "fixtures/jpeg.h"
 #include "tests/jpeg_files.h"
@@ -92,7 +92,7 @@ Bytes damaged(Bytes file, std::mt19937& random) {
 TEST_P(DamagedJpeg, GivesAPictureOrAMessageWhateverItsDamage) {
   constexpr int kTrials = 2000;
   const Bytes whole = file(40, 24);
-  const benchmarks::ResidentPeak peak;
+  const benchmarks::PeakMemory peak(fixtures::Device::kCpu);
   const double before = peak.bytes().value_or(0);
   std::mt19937 random(7);
   int pictures = 0;
@@ -164,7 +164,7 @@ TEST(BadJpeg, ThatEndsEarlyBetweenOtherDataIsRefused) {
 
 TEST(BadJpeg, OfImpossibleSizeIsRefusedBeforeMemoryIsAskedFor) {
   const Bytes file = jpeg_file(smooth_picture(16, 16));
-  const benchmarks::ResidentPeak peak;
+  const benchmarks::PeakMemory peak(fixtures::Device::kCpu);
   const double before = peak.bytes().value_or(0);
   const struct {
     int width, height;
