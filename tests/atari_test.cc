@@ -13,6 +13,7 @@
 #include "fixtures/ale.h"
 #include "fixtures/paddle_game.h"
 #include "fixtures/random.h"
+#include "tests/messages.h"
 #include "tests/temporary_folder.h"
 
 namespace fathom::fixtures {
@@ -171,12 +172,7 @@ TEST(Environment, IsBuiltInWithoutARom) {
 
 /// The message of the DataError that `rom` ends with.
 std::string failure(const std::filesystem::path& rom) {
-  try {
-    make_ale(rom, 1);
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "";
+  return tests::failure([&] { make_ale(rom, 1); });
 }
 
 DataSource source_of(const std::filesystem::path& rom) {

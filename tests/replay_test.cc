@@ -12,10 +12,13 @@
 #include "fixtures/memory.h"
 #include "fixtures/paddle_game.h"
 #include "fixtures/transitions.h"
+#include "tests/messages.h"
 #include "tests/temporary_folder.h"
 
 namespace fathom::fixtures {
 namespace {
+
+using tests::failure;
 
 /// A frame that knows its time.
 std::array<uint8_t, kFrameBytes> frame_of(int time) {
@@ -134,15 +137,6 @@ TEST(Replay, RepeatsWhatItHoldsUntilItIsFull) {
     times.insert(time_of(state[3]));
   }
   EXPECT_EQ(times.size(), 10U);
-}
-
-std::string failure(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const DataError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(Replay, AsksForNoMemoryThatIsNotThere) {

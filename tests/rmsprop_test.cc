@@ -1,5 +1,6 @@
 #include "ops/rmsprop.h"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
@@ -59,6 +60,23 @@ TEST_P(RmsPropOf, AgreesWithPlainLoopsInFloat64) {
       }
     }
   }
+}
+
+TEST(RmsProp, OnCudaAgreesWithTheCpu) {
+  if (!fixtures::absence(fixtures::Device::kCuda).empty()) {
+    GTEST_SKIP() << fixtures::absence(fixtures::Device::kCuda);
+  }
+  at::manual_seed(1);
+  const at::Tensor p = at::randn({100'003});
+  const at::Tensor g = at::randn({100'003});
+  const at::Tensor square = at::ones_like(p);
+  const at::Device cuda = fixtures::torch_device(fixtures::Device::kCuda);
+  const at::Tensor p_there = p.to(cuda);
+  const at::Tensor square_there = square.to(cuda);
+  rmsprop({p}, {g}, {square}, kOptions);
+  rmsprop({p_there}, {g.to(cuda)}, {square_there}, kOptions);
+  EXPECT_TRUE(at::allclose(p_there.cpu(), p, 1e-6, 1e-7));
+  EXPECT_TRUE(at::allclose(square_there.cpu(), square, 1e-6, 1e-7));
 }
 
 TEST(RmsProp, RootsAfterAddingEpsilon) {

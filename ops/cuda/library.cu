@@ -98,6 +98,7 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
       .multiply_add_flops = fathom::ops::multiply_add_flops,
       .copy_bytes = fathom::ops::copy_bytes,
       .response_norm = fathom::ops::response_norm,
-      .response_norm_backward = fathom::ops::response_norm_backward};
+      .response_norm_backward = fathom::ops::response_norm_backward,
+      .rmsprop_update = fathom::ops::rmsprop_update};
   return &kLibrary;
 }

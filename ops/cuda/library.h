@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/cuda/local_response_norm.h"
+#include "ops/cuda/rmsprop.h"
 
 namespace fathom::ops {
 
@@ -23,6 +24,9 @@ struct CudaLibrary {
   const char* (*response_norm)(const ResponseNorm& call, const void* x, void* y);
   const char* (*response_norm_backward)(const ResponseNorm& call, const void* x, const void* g,
                                         void* dx);
+  // See ops/cuda/rmsprop.h.
+  const char* (*rmsprop_update)(const RmsPropUpdate& call, void* p, const void* g,
+                                void* mean_square);
 };
 
 /// Null until fixtures::absence(Device::kCuda) has opened the library.

@@ -1,11 +1,10 @@
 #pragma once
 
+#include "ops/cuda/element.h"
 #include "ops/cuda/response_window.h"
 #include "ops/norm_constants.h"
 
 namespace fathom::ops {
-
-enum class Element { kFloat, kDouble, kBfloat16 };
 
 /// A local response normalisation of contiguous tensors on the current device.
 struct ResponseNorm {

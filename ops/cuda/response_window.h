@@ -4,18 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "ops/cuda/host_device.h"
 #include "ops/norm_constants.h"
-
-#ifdef __CUDACC__
-#define FATHOM_HOST_DEVICE __host__ __device__
-#else
-#define FATHOM_HOST_DEVICE
-#endif
-#ifdef __CUDA_ARCH__
-#define FATHOM_UNROLL _Pragma("unroll")  // arrays that a loop indexes stay in registers
-#else
-#define FATHOM_UNROLL
-#endif
 
 namespace fathom::ops {
 
