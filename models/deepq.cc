@@ -38,8 +38,8 @@ struct Sizes {
   bool target;     ///< has a target network
 };
 
-const Sizes kNature{{{32, 8, 4}, {64, 4, 2}, {64, 3, 1}}, 7 * 7, 512, true};
-const Sizes kArcade{{{16, 8, 4}, {32, 4, 2}}, 9 * 9, 256, false};
+const Sizes kNature{{{32, 8, 4}, {64, 4, 2}, {64, 3, 1}}, 49, 512, true};
+const Sizes kArcade{{{16, 8, 4}, {32, 4, 2}}, 81, 256, false};
 
 Sizes shrunk(Sizes sizes) {
   for (auto& convolution : sizes.convolutions) convolution.channels /= 8;

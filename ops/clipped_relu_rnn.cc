@@ -1,0 +1,116 @@
+#include "ops/clipped_relu_rnn.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace fathom::ops {
+namespace {
+
+/// The frames of `count` in the order in which a recurrence visits them.
+class Order {
+ public:
+  Order(Direction direction, int64_t count)
+      : step_(direction == Direction::kForward ? 1 : -1),
+        first_(step_ > 0 ? 0 : count - 1),
+        last_(count - 1 - first_) {}
+
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
+  int64_t step() const { return step_; }
+
+ private:
+  int64_t step_;
+  int64_t first_;
+  int64_t last_;
+};
+
+/// 1 in an utterance's frames and 0 after them: [T, N, 1] like x.
+at::Tensor mask(const at::Tensor& x, const at::Tensor& frames) {
+  const at::Tensor times = at::arange(x.size(0), frames.options()).unsqueeze(1);
+  return times.lt(frames).unsqueeze(2).to(x.options());
+}
+
+at::Tensor forward(const at::Tensor& x, const at::Tensor& recurrent, const at::Tensor& mask,
+                   const Order& order) {
+  at::Tensor h = at::empty_like(x);
+  const at::Tensor transposed = recurrent.t();
+  at::Tensor before;
+  for (int64_t t = order.first();; t += order.step()) {
+    at::Tensor now = h[t];
+    if (before.defined()) {
+      at::addmm_out(now, x[t], before, transposed);
+    } else {
+      now.copy_(x[t]);
+    }
+    now.clamp_(0, kClip).mul_(mask[t]);
+    if (t == order.last()) return h;
+    before = now;
+  }
+}
+
+/// The gradient to x, which is the gradient to the sums inside the clipped ReLUs.
+at::Tensor gradient(const at::Tensor& g, const at::Tensor& h, const at::Tensor& recurrent,
+                    const Order& order) {
+  // Where the ReLU is clipped, or a frame is none of the utterance's, h is 0 or 20.
+  at::Tensor dx = g * h.gt(0).logical_and_(h.lt(kClip));
+  for (int64_t t = order.last(); t != order.first(); t -= order.step()) {
+    const at::Tensor before = h[t - order.step()];
+    const at::Tensor carried = at::mm(dx[t], recurrent);
+    dx[t - order.step()].add_(carried.mul_(before.gt(0).logical_and_(before.lt(kClip))));
+  }
+  return dx;
+}
+
+/// Σ dx_tᵀ h_before over all frames but the first.
+at::Tensor recurrent_gradient(const at::Tensor& dx, const at::Tensor& h, const Order& order) {
+  const int64_t pairs = dx.size(0) - 1;
+  const bool ahead = order.step() > 0;
+  const at::Tensor now = dx.narrow(0, ahead ? 1 : 0, pairs).flatten(0, 1);
+  const at::Tensor before = h.narrow(0, ahead ? 0 : 1, pairs).flatten(0, 1);
+  return at::mm(now.t(), before);
+}
+
+class Function : public torch::autograd::Function<Function> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& recurrent, const at::Tensor& frames, bool backwards) {
+    const Order order(backwards ? Direction::kBackward : Direction::kForward, x.size(0));
+    const at::Tensor h = ops::forward(x, recurrent, mask(x, frames.to(x.device())), order);
+    context->save_for_backward({h, recurrent});
+    context->saved_data["backwards"] = backwards;
+    return h;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const Order order(
+        context->saved_data["backwards"].toBool() ? Direction::kBackward : Direction::kForward,
+        saved[0].size(0));
+    const at::Tensor dx = gradient(gradients[0], saved[0], saved[1], order);
+    return {dx, recurrent_gradient(dx, saved[0], order), {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
+                            const at::Tensor& frames, Direction direction) {
+  const at::DeviceType device = x.device().type();
+  const bool backwards = direction == Direction::kBackward;
+  if (!at::autocast::is_autocast_enabled(device)) {
+    return Function::apply(x.contiguous(), recurrent, frames, backwards);
+  }
+  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
+  const at::Tensor cast_x = at::autocast::cached_cast(type, x, device);
+  const at::Tensor cast_recurrent = at::autocast::cached_cast(type, recurrent, device);
+  return Function::apply(cast_x.contiguous(), cast_recurrent, frames, backwards);
+}
+
+}  // namespace fathom::ops
