@@ -34,7 +34,7 @@ File synthetic_file(uint64_t seed) {
     for (int64_t x = 0; x < picture.width; ++x) {
       const double wave = 128 + 60 * std::sin(across * static_cast<double>(x)) +
                           40 * std::sin(down * static_cast<double>(y));
-      const double grain = random.uniform(-24, 24);
+      const double grain = random.uniform(-44, 44);
       for (int channel = 0; channel < 3; ++channel) {
         picture.pixels.push_back(static_cast<uint8_t>(wave + grain - 4 * channel));
       }
