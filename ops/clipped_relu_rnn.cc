@@ -81,7 +81,7 @@ class Function : public torch::autograd::Function<Function> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& recurrent, const at::Tensor& frames, bool backwards) {
     const Order order(backwards ? Direction::kBackward : Direction::kForward, x.size(0));
-    const at::Tensor h = ops::forward(x, recurrent, mask(x, frames.to(x.device())), order);
+    at::Tensor h = ops::forward(x, recurrent, mask(x, frames.to(x.device())), order);
     context->save_for_backward({h, recurrent});
     context->saved_data["backwards"] = backwards;
     return h;
