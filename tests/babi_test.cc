@@ -11,6 +11,7 @@
 #include "fixtures/babi_stories.h"
 #include "fixtures/babi_text.h"
 #include "fixtures/random.h"
+#include "tests/babi_files.h"
 #include "tests/messages.h"
 #include "tests/mutations.h"
 #include "tests/temporary_folder.h"
@@ -19,21 +20,13 @@ namespace fathom::fixtures {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 using Ids = std::vector<int64_t>;
 using tests::contains;
 using tests::failure;
+using tests::kTwoStories;
 
 constexpr const char* kTraining = "babi/qa1_single-supporting-fact_train.txt";
 constexpr const char* kTest = "babi/qa1_single-supporting-fact_test.txt";
-constexpr const char* kTwoStories =
-    "1 Mary moved to the bathroom.\n"
-    "2 John went to the hallway.\n"
-    "3 Where is Mary? \tbathroom\t1\n"
-    "4 Daniel went back to the hallway.\n"
-    "5 Where is Daniel? \thallway\t4\n"
-    "1 Sandra travelled to the office.\n"
-    "2 Where is Sandra? \toffice\t1\n";
 
 Ids ids(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.contiguous();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/babi_files.h"
 #include "tests/messages.h"
 
 namespace fathom::fixtures {
@@ -13,15 +14,7 @@ namespace {
 using Words = std::vector<std::string>;
 using tests::contains;
 using tests::failure;
-
-constexpr const char* kTwoStories =
-    "1 Mary moved to the bathroom.\n"
-    "2 John went to the hallway.\n"
-    "3 Where is Mary? \tbathroom\t1\n"
-    "4 Daniel went back to the hallway.\n"
-    "5 Where is Daniel? \thallway\t4\n"
-    "1 Sandra travelled to the office.\n"
-    "2 Where is Sandra? \toffice\t1\n";
+using tests::kTwoStories;
 
 TEST(BabiText, IsStoriesOfStatementsAndQuestions) {
   const auto stories = parse_babi(kTwoStories, "a.txt");

@@ -203,7 +203,7 @@ TEST(Transitions, HaveTheStatisticsOfAGame) {
   EXPECT_LT(batch[kTerminals].mean().item<float>(), 0.01);
   EXPECT_NEAR(batch[kStates].eq(0).to(at::kFloat).mean().item<float>(), 0.7, 0.1);
   EXPECT_EQ(progress.front(), "playing paddle game (built in), frame 0 of 4096");
-  EXPECT_EQ(action_count({}), 4);
+  EXPECT_EQ(make_environment({}, 0)->action_count(), 4);
 }
 
 TEST(Fill, LeavesAFullMemory) {
