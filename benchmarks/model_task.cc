@@ -31,14 +31,17 @@ class ModelTask final : public Task {
 
   void run() override { step_.run(); }
 
-  /// The first rehearsal also counts the step's arithmetic.
+  /// The first rehearsal also counts the step's arithmetic and notes what LibTorch chose for it.
   void rehearse() override {
     if (counted_) return run();
     counted_ = true;
-    const double flops = ops::observe([this] { run(); }).flops;
-    if (flops == 0) return;
-    figures_.flops = flops;
-    figures_.counters.emplace_back("flops_per_step", flops);
+    const ops::Work work = ops::observe([this] { run(); });
+    for (const auto& choice : work.choices) {
+      figures_.label += (figures_.label.empty() ? "" : " ") + choice;
+    }
+    if (work.flops == 0) return;
+    figures_.flops = work.flops;
+    figures_.counters.emplace_back("flops_per_step", work.flops);
   }
 
   void check() override {

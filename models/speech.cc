@@ -7,6 +7,8 @@
 // layers of 1024 and the classes remain, clipped too. The release starts all weights at zero, where
 // they stay; here they start as Glorot and Bengio 2010 do.
 #include <ATen/OpMathType.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/hardtanh.h>
@@ -102,15 +104,19 @@ class Speech final : public Workload {
   }
 
   at::Tensor infer(const fixtures::Batch& batch) override { return logits(batch).transpose(0, 1); }
-  /// The mean over the utterances, each with its own numbers of frames and phones; the blank is the
-  /// last class. Always in float.
+  /// The mean over the utterances, each with its own numbers of frames and phones. Always in float.
+  /// The blank is the last class; for the loss it becomes the first and the labels one 32-bit list,
+  /// since else LibTorch does not take cuDNN.
   at::Tensor loss(const fixtures::Batch& batch) override {
     const at::Tensor scores = logits(batch);
     const at::Tensor log_probabilities =
-        at::log_softmax(scores, -1, at::toOpMathType(scores.scalar_type()));
-    return at::ctc_loss(log_probabilities, batch[fixtures::kPhones], batch[fixtures::kFrameCounts],
-                        batch[fixtures::kPhoneCounts], /*blank=*/sizes_.utterance.phones,
-                        at::Reduction::None, /*zero_infinity=*/true)
+        at::log_softmax(scores, -1, at::toOpMathType(scores.scalar_type())).roll(1, -1);
+    const at::Tensor& phones = batch[fixtures::kPhones];
+    const at::Tensor& counts = batch[fixtures::kPhoneCounts];
+    const at::Tensor spoken = at::arange(phones.size(1), counts.options()) < counts.unsqueeze(1);
+    return at::ctc_loss(log_probabilities, phones.masked_select(spoken).add_(1).to(at::kInt),
+                        batch[fixtures::kFrameCounts].to(at::kInt), counts.to(at::kInt),
+                        /*blank=*/0, at::Reduction::None, /*zero_infinity=*/true)
         .mean();
   }
   void update() override {

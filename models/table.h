@@ -19,6 +19,7 @@ struct WorkloadRow {
   int64_t infer_batch = 0;  ///< where inference takes another; 0: the same
   int64_t parameters;       ///< trainable
   int64_t macs;             ///< forward, one sample, padding counted as the papers do
+  int64_t infer_macs = 0;   ///< where inference takes others; 0: the same
   int64_t unseen_macs = 0;  ///< of them, what no convolution or matrix product makes
   std::string_view optimizer;
   std::unique_ptr<Workload> (*make)(Scale scale);
@@ -42,6 +43,10 @@ std::unique_ptr<Workload> make_deepq_2013(Scale scale);
 std::unique_ptr<Workload> make_memnet(Scale scale);
 std::unique_ptr<Workload> make_residual(Scale scale);
 std::unique_ptr<Workload> make_residual_repo(Scale scale);
+std::unique_ptr<Workload> make_seq2seq(Scale scale);
+std::unique_ptr<Workload> make_seq2seq_5x10(Scale scale);
+std::unique_ptr<Workload> make_seq2seq_10x15(Scale scale);
+std::unique_ptr<Workload> make_seq2seq_20x25(Scale scale);
 std::unique_ptr<Workload> make_speech(Scale scale);
 std::unique_ptr<Workload> make_speech_150(Scale scale);
 std::unique_ptr<Workload> make_speech_repo(Scale scale);

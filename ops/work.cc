@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 
+#include <map>
 #include <mutex>
 #include <string_view>
 
@@ -52,9 +53,33 @@ Conv2dShape conv2d_shape(Arguments arguments, std::size_t at, std::size_t option
           .dilation = pair(arguments[options + 2])};
 }
 
+/// Multiply-accumulates of an LSTM layer's, or several layers', forward pass: each weight meets
+/// each position of each sequence once. `input` is [T, N, I].
+double rnn_macs(const at::Tensor& input, const std::vector<at::Tensor>& weights) {
+  double elements = 0;
+  for (const auto& weight : weights) {
+    if (weight.dim() == 2) elements += static_cast<double>(weight.numel());  // others are biases
+  }
+  return elements * static_cast<double>(input.size(0) * input.size(1));
+}
+
+void add_rnn(double macs, bool forward) {
+  work->flops += (forward ? 2 : 4) * macs;  // backward: to the inputs and to the weights
+  if (forward) work->macs += macs;
+}
+
 /// Composite ops (linear, conv2d, matmul) end in the ones listed here, so that nothing is counted
 /// twice.
 void note(std::string_view op, Arguments arguments) {
+  static const std::map<std::string_view, std::string> choices{
+      {"aten::_ctc_loss", "ctc:native"},
+      {"aten::_cudnn_ctc_loss", "ctc:cudnn"},
+      {"aten::mkldnn_rnn_layer", "lstm:onednn"},
+      {"aten::_cudnn_rnn", "lstm:cudnn"},
+  };
+  if (const auto choice = choices.find(op); choice != choices.end()) {
+    work->choices.insert(choice->second);
+  }
   if (op == "aten::mm") {
     add_matmul(arguments[0].toTensor(), arguments[1].toTensor(), 1, false);
   } else if (op == "aten::addmm") {
@@ -72,6 +97,12 @@ void note(std::string_view op, Arguments arguments) {
   } else if (op == "aten::convolution_backward") {
     const auto wanted = arguments[10].toBoolList();  // gradients to input, weight, bias
     work->flops += conv2d_flops(conv2d_shape(arguments, 1, 4)) * (int{wanted[0]} + int{wanted[1]});
+  } else if (op == "aten::mkldnn_rnn_layer" || op == "aten::mkldnn_rnn_layer_backward") {
+    add_rnn(rnn_macs(arguments[0].toTensor(), {arguments[1].toTensor(), arguments[2].toTensor()}),
+            op == "aten::mkldnn_rnn_layer");
+  } else if (op == "aten::_cudnn_rnn" || op == "aten::_cudnn_rnn_backward") {
+    add_rnn(rnn_macs(arguments[0].toTensor(), arguments[1].toTensorVector()),
+            op == "aten::_cudnn_rnn");
   }
 }
 

@@ -25,7 +25,7 @@ inline void expect_gradients(torch::nn::Module& net, const std::function<at::Ten
   for (const auto& parameter : net.named_parameters()) {
     if (!parameter->requires_grad()) continue;
     auto* elements = parameter->mutable_data_ptr<double>();
-    const at::Tensor gradient = parameter->grad().contiguous();
+    const at::Tensor gradient = parameter->grad().to_dense().contiguous();
     const auto* slopes = gradient.const_data_ptr<double>();
     const int64_t stride = std::max<int64_t>(parameter->numel() / most, 1);
     for (int64_t i = 0; i < parameter->numel(); i += stride) {

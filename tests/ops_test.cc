@@ -1,8 +1,10 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/lstm.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include "fixtures/device.h"
@@ -106,6 +108,26 @@ TEST(Observe, ListsMatrixProducts) {
   EXPECT_EQ(work.matmuls[0], (MatmulShape{.m = 2, .n = 3, .k = 5}));
   EXPECT_EQ(work.flops, 60);
   EXPECT_EQ(work.macs, 30);
+}
+
+TEST(Observe, CountsAnLstmLayerAndNamesWhoRanIt) {
+  constexpr int64_t kPlaces = 6;
+  constexpr int64_t kBatch = 2;
+  constexpr int64_t kInputs = 5;
+  constexpr int64_t kWidth = 3;
+  const at::Tensor x = at::randn({kPlaces, kBatch, kInputs}).requires_grad_();
+  const std::vector<at::Tensor> weights{at::randn({4 * kWidth, kInputs}).requires_grad_(),
+                                        at::randn({4 * kWidth, kWidth}).requires_grad_()};
+  const at::Tensor start = at::zeros({1, kBatch, kWidth});
+  const auto run = [&] {
+    return std::get<0>(at::lstm(x, {start, start}, weights, false, 1, 0, true, false, false)).sum();
+  };
+  const Work forward = observe(run);
+  const Work all = observe([&] { run().backward(); });
+  EXPECT_EQ(forward.macs, kPlaces * kBatch * 4 * kWidth * (kInputs + kWidth));
+  EXPECT_EQ(forward.flops, 2 * forward.macs);
+  EXPECT_EQ(all.flops, 3 * forward.flops);
+  EXPECT_EQ(all.choices, std::set<std::string>{"lstm:onednn"});
 }
 
 TEST(Observe, EndsWithItsStep) {

@@ -1,0 +1,84 @@
+#include "ops/lstm_cell.h"
+
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "fixtures/device.h"
+#include "tests/gradients.h"
+
+namespace fathom::ops {
+namespace {
+
+constexpr int64_t kSamples = 3;
+constexpr int64_t kInputs = 5;
+constexpr int64_t kWidth = 2;
+
+/// What the cell is given, as parameters of a module.
+struct Given : torch::nn::Module {
+  Given()
+      : x(given("x", {kSamples, kInputs})),
+        h(given("h", {kSamples, kWidth})),
+        c(given("c", {kSamples, kWidth})),
+        weight(given("weight", {4 * kWidth, kInputs + kWidth})),
+        bias(given("bias", {4 * kWidth})) {}
+
+  at::Tensor given(const char* name, at::IntArrayRef shape) {
+    return register_parameter(name, at::randn(shape, at::kDouble));
+  }
+
+  at::Tensor x;
+  at::Tensor h;
+  at::Tensor c;
+  at::Tensor weight;
+  at::Tensor bias;
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// Σ h' weights[0] + Σ c' weights[1] in plain loops.
+double reference(const Given& given, const at::Tensor& weights) {
+  const auto at = [](const at::Tensor& tensor, int64_t row, int64_t column) {
+    return tensor.const_data_ptr<double>()[row * tensor.size(1) + column];
+  };
+  double sum = 0;
+  for (int64_t n = 0; n < kSamples; ++n) {
+    for (int64_t k = 0; k < kWidth; ++k) {
+      std::array<double, 4> gates{};
+      for (int64_t gate = 0; gate < 4; ++gate) {
+        const int64_t row = gate * kWidth + k;
+        double inside = given.bias.const_data_ptr<double>()[row];
+        for (int64_t i = 0; i < kInputs; ++i)
+          inside += at(given.weight, row, i) * at(given.x, n, i);
+        for (int64_t j = 0; j < kWidth; ++j) {
+          inside += at(given.weight, row, kInputs + j) * at(given.h, n, j);
+        }
+        gates[static_cast<std::size_t>(gate)] = inside;
+      }
+      const auto [i, f, g, o] = gates;
+      const double c = sigmoid(f) * at(given.c, n, k) + sigmoid(i) * std::tanh(g);
+      sum += sigmoid(o) * std::tanh(c) * at(weights[0], n, k) + c * at(weights[1], n, k);
+    }
+  }
+  return sum;
+}
+
+TEST(LstmCell, AgreesWithPlainLoopsInFloat64) {
+  fixtures::set_threads(1);
+  at::manual_seed(3);
+  Given given;
+  const at::Tensor weights = at::randn({2, kSamples, kWidth}, at::kDouble);
+  tests::expect_gradients(
+      given,
+      [&] {
+        const auto [h, c] =
+            lstm_cell(given.x, {.h = given.h, .c = given.c}, given.weight, given.bias);
+        return (h * weights[0]).sum() + (c * weights[1]).sum();
+      },
+      [&] { return reference(given, weights); }, 1000);
+}
+
+}  // namespace
+}  // namespace fathom::ops
