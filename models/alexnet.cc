@@ -124,13 +124,13 @@ nn::Sequential one_tower(const Sizes& sizes) {
 std::unique_ptr<Workload> make_alexnet(Scale scale) {
   const Sizes& sizes = scale == Scale::kFull ? kAlexnet : kAlexnetSmall;
   const auto layers = two_towers(sizes);
-  return make_image_workload(sizes.image, layers, sgd(*layers, 0.01, 0.9, 5e-4));
+  return make_image_workload(sizes.image, layers, momentum(0.01, 0.9, 5e-4));
 }
 
 std::unique_ptr<Workload> make_alexnet_repo(Scale scale) {
   const Sizes& sizes = scale == Scale::kFull ? kAlexnetRepo : kAlexnetRepoSmall;
   const auto layers = one_tower(sizes);
-  return make_image_workload(sizes.image, layers, adam(*layers, 1e-3));
+  return make_image_workload(sizes.image, layers, adam(1e-3));
 }
 
 }  // namespace fathom::models

@@ -21,21 +21,18 @@ namespace {
 
 namespace nn = torch::nn;
 
-using Optimizer = std::unique_ptr<torch::optim::Optimizer>;
-
 struct Sizes {
   int64_t hidden;  ///< units between pixels and latent variables; 0 for none
   int64_t latent;
   fixtures::PixelScale pixels;
-  Optimizer (*optimizer)(const nn::Module& net);
+  Optimizer (*optimizer)();
 };
 
 constexpr int64_t kPixels = 784;
-constexpr Sizes kAutoenc{0, 200, fixtures::PixelScale::kStandardised,
-                         [](const nn::Module& net) { return adam(net, 1e-3); }};
+constexpr Sizes kAutoenc{0, 200, fixtures::PixelScale::kStandardised, [] { return adam(1e-3); }};
 // The weight decay is the parameters' prior, N(0, I), against the mean loss over 60,000 images.
 constexpr Sizes kKingma{500, 20, fixtures::PixelScale::kUnit,
-                        [](const nn::Module& net) { return adagrad(net, 0.01, 1.0 / 60'000); }};
+                        [] { return adagrad(0.01, 1.0 / 60'000); }};
 
 Sizes shrunk(Sizes sizes) {
   sizes.hidden /= 10;
@@ -123,24 +120,17 @@ class Autoenc final : public Workload {
     const Reconstruction made = net_->forward(batch[0]);
     return gaussian() ? gaussian_loss(made, batch[0]) : bernoulli_loss(made, batch[0]);
   }
-  void update() override {
-    // Not before: Adagrad makes its state at once, where the parameters are.
-    if (optimizer_ == nullptr) optimizer_ = sizes_.optimizer(*net_);
-    optimizer_->step();
-    optimizer_->zero_grad();
-  }
+  void update() override { optimizer_.step(*net_); }
 
   nn::Module& module() override { return *net_; }
-  std::vector<at::Tensor> optimizer_state() const override {
-    return optimizer_ == nullptr ? std::vector<at::Tensor>{} : models::optimizer_state(*optimizer_);
-  }
+  std::vector<at::Tensor> optimizer_state() const override { return optimizer_.state(); }
 
  private:
   bool gaussian() const { return sizes_.pixels == fixtures::PixelScale::kStandardised; }
 
   Sizes sizes_;
   Autoencoder net_;
-  Optimizer optimizer_;
+  Optimizer optimizer_ = sizes_.optimizer();
 };
 
 }  // namespace

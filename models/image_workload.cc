@@ -2,15 +2,12 @@
 
 #include <torch/nn/functional/loss.h>
 
-#include "models/optimizers.h"
-
 namespace fathom::models {
 namespace {
 
 class ImageWorkload final : public Workload {
  public:
-  ImageWorkload(fixtures::ImageShape image, torch::nn::Sequential net,
-                std::unique_ptr<torch::optim::Optimizer> optimizer)
+  ImageWorkload(fixtures::ImageShape image, torch::nn::Sequential net, Optimizer optimizer)
       : image_(image), net_(std::move(net)), optimizer_(std::move(optimizer)) {}
 
   fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
@@ -26,26 +23,21 @@ class ImageWorkload final : public Workload {
   at::Tensor loss(const fixtures::Batch& batch) override {
     return torch::nn::functional::cross_entropy(infer(batch), batch[fixtures::kLabels]);
   }
-  void update() override {
-    optimizer_->step();
-    optimizer_->zero_grad();
-  }
+  void update() override { optimizer_.step(*net_); }
 
   torch::nn::Module& module() override { return *net_; }
-  std::vector<at::Tensor> optimizer_state() const override {
-    return models::optimizer_state(*optimizer_);
-  }
+  std::vector<at::Tensor> optimizer_state() const override { return optimizer_.state(); }
 
  private:
   fixtures::ImageShape image_;
   torch::nn::Sequential net_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  Optimizer optimizer_;
 };
 
 }  // namespace
 
 std::unique_ptr<Workload> make_image_workload(fixtures::ImageShape image, torch::nn::Sequential net,
-                                              std::unique_ptr<torch::optim::Optimizer> optimizer) {
+                                              Optimizer optimizer) {
   return std::make_unique<ImageWorkload>(image, std::move(net), std::move(optimizer));
 }
 

@@ -93,14 +93,11 @@ class MemNet final : public Workload {
   }
   void update() override {
     prepare_gradients();
-    optimizer_->step();
-    optimizer_->zero_grad();
+    optimizer_.step(*net_);
   }
 
   torch::nn::Module& module() override { return *net_; }
-  std::vector<at::Tensor> optimizer_state() const override {
-    return models::optimizer_state(*optimizer_);
-  }
+  std::vector<at::Tensor> optimizer_state() const override { return optimizer_.state(); }
 
  private:
   /// Clips each tensor, then adds noise, then clears the nil rows.
@@ -117,7 +114,7 @@ class MemNet final : public Workload {
   }
 
   MemoryNetwork net_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_ = adam(*net_, 0.01);
+  Optimizer optimizer_ = adam(0.01);
 };
 
 }  // namespace

@@ -1,31 +1,30 @@
 #include "models/optimizers.h"
 
+#include <ATen/record_function.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
 namespace fathom::models {
+namespace {
 
-std::unique_ptr<torch::optim::Optimizer> sgd(const torch::nn::Module& net, double rate,
-                                             double momentum, double weight_decay) {
-  return std::make_unique<torch::optim::SGD>(
-      net.parameters(),
-      torch::optim::SGDOptions(rate).momentum(momentum).weight_decay(weight_decay));
+using Parameters = std::vector<at::Tensor>;
+
+}  // namespace
+
+void Optimizer::step(const torch::nn::Module& net) {
+  if (optimizer_ == nullptr) optimizer_ = make_(net.parameters());
+  {
+    RECORD_USER_SCOPE(scope_);
+    optimizer_->step();
+  }
+  optimizer_->zero_grad();
 }
 
-std::unique_ptr<torch::optim::Optimizer> adam(const torch::nn::Module& net, double rate) {
-  return std::make_unique<torch::optim::Adam>(net.parameters(), torch::optim::AdamOptions(rate));
-}
-
-std::unique_ptr<torch::optim::Optimizer> adagrad(const torch::nn::Module& net, double rate,
-                                                 double weight_decay) {
-  return std::make_unique<torch::optim::Adagrad>(
-      net.parameters(), torch::optim::AdagradOptions(rate).weight_decay(weight_decay));
-}
-
-std::vector<at::Tensor> optimizer_state(const torch::optim::Optimizer& optimizer) {
+std::vector<at::Tensor> Optimizer::state() const {
+  if (optimizer_ == nullptr) return {};
   std::vector<at::Tensor> tensors;
-  for (const auto& [parameter, state] : optimizer.state()) {
+  for (const auto& [parameter, state] : optimizer_->state()) {
     if (const auto* one = dynamic_cast<const torch::optim::SGDParamState*>(state.get())) {
       if (one->momentum_buffer().defined()) tensors.push_back(one->momentum_buffer());
     } else if (const auto* two = dynamic_cast<const torch::optim::AdamParamState*>(state.get())) {
@@ -36,6 +35,34 @@ std::vector<at::Tensor> optimizer_state(const torch::optim::Optimizer& optimizer
     }
   }
   return tensors;
+}
+
+Optimizer sgd(double rate) {
+  return {"op:sgd", [=](Parameters parameters) {
+            return std::make_unique<torch::optim::SGD>(std::move(parameters), rate);
+          }};
+}
+
+Optimizer momentum(double rate, double momentum, double weight_decay) {
+  return {"op:momentum", [=](Parameters parameters) {
+            return std::make_unique<torch::optim::SGD>(
+                std::move(parameters),
+                torch::optim::SGDOptions(rate).momentum(momentum).weight_decay(weight_decay));
+          }};
+}
+
+Optimizer adam(double rate) {
+  return {"op:adam", [=](Parameters parameters) {
+            return std::make_unique<torch::optim::Adam>(std::move(parameters), rate);
+          }};
+}
+
+Optimizer adagrad(double rate, double weight_decay) {
+  return {"op:adagrad", [=](Parameters parameters) {
+            return std::make_unique<torch::optim::Adagrad>(
+                std::move(parameters),
+                torch::optim::AdagradOptions(rate).weight_decay(weight_decay));
+          }};
 }
 
 }  // namespace fathom::models

@@ -168,13 +168,13 @@ nn::Sequential repo_net(const Sizes& sizes) {
 std::unique_ptr<Workload> make_residual(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kResidual : shrunk(kResidual);
   const auto layers = resnet34(sizes);
-  return make_image_workload(sizes.image, layers, sgd(*layers, 0.1, 0.9, 1e-4));
+  return make_image_workload(sizes.image, layers, momentum(0.1, 0.9, 1e-4));
 }
 
 std::unique_ptr<Workload> make_residual_repo(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kResidualRepo : shrunk(kResidualRepo);
   const auto layers = repo_net(sizes);
-  return make_image_workload(sizes.image, layers, adam(*layers, 0.01));
+  return make_image_workload(sizes.image, layers, adam(0.01));
 }
 
 }  // namespace fathom::models

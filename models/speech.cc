@@ -121,14 +121,11 @@ class Speech final : public Workload {
   }
   void update() override {
     nn::utils::clip_grad_norm_(net_->parameters(), kLargestNorm);
-    optimizer_->step();
-    optimizer_->zero_grad();
+    optimizer_.step(*net_);
   }
 
   nn::Module& module() override { return *net_; }
-  std::vector<at::Tensor> optimizer_state() const override {
-    return models::optimizer_state(*optimizer_);
-  }
+  std::vector<at::Tensor> optimizer_state() const override { return optimizer_.state(); }
 
  private:
   at::Tensor logits(const fixtures::Batch& batch) {
@@ -137,8 +134,7 @@ class Speech final : public Workload {
 
   Sizes sizes_;
   DeepSpeech net_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_ =
-      sgd(*net_, /*rate=*/0.01, /*momentum=*/0, /*weight_decay=*/0);
+  Optimizer optimizer_ = sgd(0.01);
 };
 
 }  // namespace

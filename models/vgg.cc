@@ -87,13 +87,13 @@ nn::Sequential net(const Sizes& sizes) {
 std::unique_ptr<Workload> make_vgg(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kVgg : shrunk(kVgg);
   const auto layers = net(sizes);
-  return make_image_workload(sizes.image, layers, sgd(*layers, 0.01, 0.9, 5e-4));
+  return make_image_workload(sizes.image, layers, momentum(0.01, 0.9, 5e-4));
 }
 
 std::unique_ptr<Workload> make_vgg_repo(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kVggRepo : shrunk(kVggRepo);
   const auto layers = net(sizes);
-  return make_image_workload(sizes.image, layers, adam(*layers, 1e-4));
+  return make_image_workload(sizes.image, layers, adam(1e-4));
 }
 
 }  // namespace fathom::models
