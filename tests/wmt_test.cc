@@ -233,21 +233,20 @@ TEST_F(Wmt, MissingSaysWhatWasExpected) {
 }
 
 TEST_F(Wmt, HalfThereNamesBothHalves) {
-  for (const auto& stem : {kTraining, kTraining + kIds, kVocabulary}) {
-    write_both(kTraining, "the\n", "le\n");
-    const std::string name = fs::path(stem).filename();
-    for (const std::string half : {".en", ".fr"}) {
+  const auto expect = [&](const std::string& stem) {
+    for (const auto& [absent, present] : {std::pair{".en", ".fr"}, std::pair{".fr", ".en"}}) {
       write_both(stem, "the\n", "le\n");
-      if (stem == kTraining + kIds) {
-        fs::remove(path(kTraining + ".en"));
-        fs::remove(path(kTraining + ".fr"));
-      }
-      fs::remove(path(stem + half));
-      const std::string other = half == ".en" ? ".fr" : ".en";
-      EXPECT_EQ(failure(),
-                path(stem + other) + ": has no " + name + half + " beside it" + layout(kTraining));
+      fs::remove(path(stem + absent));
+      EXPECT_EQ(failure(), path(stem + present) + ": has no " +
+                               fs::path(stem + absent).filename().string() + " beside it" +
+                               layout(kTraining));
     }
-  }
+    fs::remove(path(stem + ".en"));
+  };
+  expect(kTraining);
+  expect(kTraining + kIds);
+  write_both(kTraining, "the\n", "le\n");
+  expect(kVocabulary);
 }
 
 TEST_F(Wmt, OfTextWithoutVocabulariesIsRefused) {
