@@ -29,6 +29,7 @@ class TemporaryFolder {
   std::filesystem::path write(const std::string& name, std::span<const uint8_t> bytes) const {
     auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
+    std::filesystem::remove(file);  // ext4 flushes a file that is written over to the disk
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));

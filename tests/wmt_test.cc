@@ -280,11 +280,13 @@ TEST_F(Wmt, OfDifferentNumbersOfLinesIsRefused) {
 }
 
 TEST_F(Wmt, IsCountedToTheEndAndParsedToAPoint) {
-  const std::string ids = times(kMostPairs, "5\n");
-  EXPECT_EQ(read_ids(ids + "no id\n\n", ids + "7\n7\n"), (std::set<IdPair>{{{5}, {5}}}));
-  EXPECT_TRUE(warnings.empty());
+  const std::string ids = times(kMostPairs - 1, "5\n");
+  EXPECT_EQ(read_ids(ids + "last\nno id\n\n", ids + "7\n7\n7\n"), (std::set<IdPair>{{{5}, {5}}}));
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_TRUE(warnings[0].starts_with("1 of 200000 sentence pairs of ")) << warnings[0];
+  EXPECT_TRUE(contains(warnings[0], "skipped: line 200000 (")) << warnings[0];
   EXPECT_TRUE(std::count(progress.begin(), progress.end(), "reading wmt, line 190000"));
-  data.write(kTraining + kIds + ".fr", ids + "7\n7\n7\n");
+  data.write(kTraining + kIds + ".fr", ids + "7\n7\n7\n7\n");
   EXPECT_EQ(failure(), path(kTraining + kIds + ".en") + " and " + path(kTraining + kIds + ".fr") +
                            ": have 200002 and 200003 lines, expected as many in both");
 }
