@@ -2,6 +2,7 @@
 // released code builds it: 3 hops, position encoding, a temporal row a slot, one memory for input
 // and output, H between the hops; gradients clipped, then noise, then nil rows.
 #include <ATen/Functions.h>
+#include <ATen/record_function.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/module.h>
 
@@ -105,8 +106,11 @@ class MemNet final : public Workload {
     const torch::NoGradGuard no_grad;
     for (const auto& parameter : net_->parameters()) {
       at::Tensor gradient = parameter.grad();
-      const at::Tensor norm = gradient.norm();
-      gradient.mul_(kLargestNorm / norm.clamp_min(kLargestNorm));
+      {
+        RECORD_USER_SCOPE("op:clip_norm");
+        const at::Tensor norm = gradient.norm();
+        gradient.mul_(kLargestNorm / norm.clamp_min(kLargestNorm));
+      }
       gradient.add_(at::randn_like(gradient), kGradientNoise);
     }
     net_->memory_words.grad()[0].zero_();

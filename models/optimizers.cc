@@ -1,6 +1,7 @@
 #include "models/optimizers.h"
 
 #include <ATen/record_function.h>
+#include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
@@ -35,6 +36,11 @@ std::vector<at::Tensor> Optimizer::state() const {
     }
   }
   return tensors;
+}
+
+void clip_norm(const torch::nn::Module& net, double largest) {
+  RECORD_USER_SCOPE("op:clip_norm");
+  torch::nn::utils::clip_grad_norm_(net.parameters(), largest);
 }
 
 Optimizer sgd(double rate) {

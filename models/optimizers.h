@@ -28,6 +28,9 @@ class Optimizer {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
+/// Scales all gradients of `net` so that their common norm is at most `largest`.
+void clip_norm(const torch::nn::Module& net, double largest);
+
 /// Stochastic gradient descent.
 Optimizer sgd(double rate);
 Optimizer momentum(double rate, double momentum, double weight_decay);

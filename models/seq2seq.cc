@@ -13,6 +13,7 @@
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
@@ -227,16 +228,11 @@ class Seq2seq final : public Workload {
   void update() override {
     const torch::NoGradGuard no_grad;
     const auto parameters = net_->parameters();
-    std::vector<at::Tensor> norms;
+    const double norm = gradient_norm(parameters);
+    const double rate = rate_.after(last_loss_.item<double>()) * std::min(1.0, kLargestNorm / norm);
+    RECORD_USER_SCOPE("op:sgd");
     for (const auto& parameter : parameters) {
-      at::Tensor& gradient = parameter.mutable_grad();
-      if (gradient.is_sparse()) gradient = gradient.coalesce();
-      norms.push_back(at::linalg_vector_norm(gradient.is_sparse() ? gradient.values() : gradient));
-    }
-    const double norm = at::linalg_vector_norm(at::stack(norms)).item<double>();
-    const double rate = rate_.after(last_loss_.item<double>());
-    for (const auto& parameter : parameters) {
-      parameter.add_(parameter.grad(), -rate * std::min(1.0, kLargestNorm / norm));
+      parameter.add_(parameter.grad(), -rate);
       parameter.mutable_grad().reset();
     }
   }
@@ -247,6 +243,18 @@ class Seq2seq final : public Workload {
  private:
   static at::Tensor first_read(const Encoding& encoding) {
     return at::zeros_like(encoding.states.front().h);
+  }
+
+  /// Of all gradients together. Adds the rows of a word that stands several times in a sparse one.
+  static double gradient_norm(const std::vector<at::Tensor>& parameters) {
+    RECORD_USER_SCOPE("op:clip_norm");
+    std::vector<at::Tensor> norms;
+    for (const auto& parameter : parameters) {
+      at::Tensor& gradient = parameter.mutable_grad();
+      if (gradient.is_sparse()) gradient = gradient.coalesce();
+      norms.push_back(at::linalg_vector_norm(gradient.is_sparse() ? gradient.values() : gradient));
+    }
+    return at::linalg_vector_norm(at::stack(norms)).item<double>();
   }
 
   /// The mean over the sentences of each one's mean over its words and its end.

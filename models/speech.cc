@@ -15,7 +15,6 @@
 #include <ATen/ops/log_softmax.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
-#include <torch/nn/utils/clip_grad.h>
 
 #include "fixtures/utterances.h"
 #include "models/optimizers.h"
@@ -120,7 +119,7 @@ class Speech final : public Workload {
         .mean();
   }
   void update() override {
-    nn::utils::clip_grad_norm_(net_->parameters(), kLargestNorm);
+    clip_norm(*net_, kLargestNorm);
     optimizer_.step(*net_);
   }
 

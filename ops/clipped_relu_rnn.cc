@@ -7,6 +7,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace fathom::ops {
@@ -102,6 +103,7 @@ class Function : public torch::autograd::Function<Function> {
 
 at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
                             const at::Tensor& frames, Direction direction) {
+  RECORD_USER_SCOPE("op:rnn");
   const at::DeviceType device = x.device().type();
   const bool backwards = direction == Direction::kBackward;
   if (!at::autocast::is_autocast_enabled(device)) {

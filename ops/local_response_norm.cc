@@ -45,6 +45,7 @@ class Function : public torch::autograd::Function<Function> {
 }  // namespace
 
 at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
+  RECORD_USER_SCOPE("op:local_response_norm");
   TORCH_CHECK(norm.size > 0 && norm.size % 2 == 1, "local_response_norm: size is ", norm.size,
               ", expected an odd number");
   if (x.is_cpu() || has_local_response_norm_cuda(x, norm)) {

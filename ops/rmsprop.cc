@@ -4,6 +4,7 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 
 #include "ops/cuda/library.h"
@@ -57,6 +58,7 @@ void update_elsewhere(const at::Tensor& p, const at::Tensor& g, const at::Tensor
 
 void rmsprop(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients,
              const std::vector<at::Tensor>& mean_squares, const RmsProp& options) {
+  RECORD_USER_SCOPE("op:rmsprop");
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& p = parameters[i];
     for (const at::Tensor& tensor : {p, gradients[i], mean_squares[i]}) {

@@ -7,6 +7,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
+#include <ATen/record_function.h>
 
 #include <cmath>
 #include <limits>
@@ -33,6 +34,7 @@ Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes) {
     throw std::invalid_argument("cannot draw " + std::to_string(count) + " different ones of " +
                                 std::to_string(classes) + " classes");
   }
+  RECORD_USER_SCOPE("op:log_uniform");
   Candidates candidates{.ids = at::empty({positions, count}, at::kLong),
                         .tries = at::empty({positions, 1}, at::kFloat)};
   auto* ids = candidates.ids.mutable_data_ptr<int64_t>();
@@ -60,6 +62,7 @@ Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes) {
 
 at::Tensor sampled_softmax(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                            const at::Tensor& labels, const Candidates& candidates) {
+  RECORD_USER_SCOPE("op:sampled_softmax");
   const at::ScalarType type = at::toOpMathType(x.scalar_type());
   const at::Tensor ids = candidates.ids.to(x.device());
   const at::Tensor tries = candidates.tries.to(x.device());

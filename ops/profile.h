@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ops/kinds.h"
+
+namespace fathom::ops {
+
+/// What one op type took of a watched stretch of work.
+struct OpTime {
+  std::string type;  ///< a kind of kinds.h; else LibTorch's own name
+  OpClass op_class;
+  int64_t count;
+  double seconds;  ///< without the time of other ops inside
+};
+
+/// Runs `work` and returns the time of every op type on this thread, the longest first. No
+/// microsecond is counted twice: what runs inside an op of a kind is part of it, as are the
+/// gradients of what ran inside a profiling scope "op:<kind>". The time between ops is nobody's.
+/// Exceptions of `work` go through.
+std::vector<OpTime> profile(const std::function<void()>& work);
+
+}  // namespace fathom::ops
