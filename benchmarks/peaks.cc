@@ -58,18 +58,19 @@ double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision pre
                   ops::Backend backend) {
   const nlohmann::json row{{"m", side}, {"n", side}, {"k", side}};
   ops::Fields fields(row, "peak");
-  const auto matmul = ops::make_matmul(fields);
+  const auto matmul = ops::make_matmul(fields, ops::Pass::kForward);
   ops::Tensors inputs = matmul->inputs(0);
   const auto type = precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
   for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);
-  ops::Tensors outputs = matmul->run(inputs);
+  const ops::Call call = matmul->call(inputs);
+  ops::Tensors outputs = call();
   const auto kernel = matmul->kernel(backend, precision, inputs, outputs);
   if (kernel == nullptr && backend != ops::Backend::kTorch) return 0;
   const double seconds = best_seconds([&] {
     if (kernel != nullptr) {
       kernel->run();
     } else {
-      outputs = matmul->run(inputs);
+      outputs = call();
     }
     fixtures::synchronize(device);
   });

@@ -24,12 +24,18 @@ Fields::Fields(const nlohmann::json& row, std::string place) : row_(row), place_
 }
 
 int64_t Fields::extent(const char* field) {
-  const auto& found = value(field);
-  if (!found.is_number_integer() || found < 1 || found > kLargestExtent) {
-    fail('"' + std::string(field) + "\" is " + found.dump() + ", expected an integer from 1 to " +
-         std::to_string(kLargestExtent));
+  return checked_extent('"' + std::string(field) + '"', value(field));
+}
+
+std::vector<int64_t> Fields::sizes(const char* field) {
+  const auto& found = list(field);
+  if (found.empty()) fail('"' + std::string(field) + "\" is [], expected at least one extent");
+  std::vector<int64_t> extents;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    extents.push_back(
+        checked_extent('"' + std::string(field) + "\"[" + std::to_string(i) + ']', found[i]));
   }
-  return found.get<int64_t>();
+  return extents;
 }
 
 bool Fields::flag(const char* field, bool fallback) {
@@ -62,6 +68,14 @@ std::size_t Fields::choose(const char* field, const std::vector<std::string_view
     fail('"' + std::string(field) + "\" is \"" + found + "\", expected one of " + join(allowed));
   }
   return static_cast<std::size_t>(match - allowed.begin());
+}
+
+int64_t Fields::checked_extent(const std::string& place, const nlohmann::json& found) const {
+  if (!found.is_number_integer() || found < 1 || found > kLargestExtent) {
+    fail(place + " is " + found.dump() + ", expected an integer from 1 to " +
+         std::to_string(kLargestExtent));
+  }
+  return found.get<int64_t>();
 }
 
 void Fields::done() const {

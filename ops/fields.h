@@ -23,6 +23,8 @@ class Fields {
 
   /// An extent, 1 .. 2^31.
   int64_t extent(const char* field);
+  /// A tensor's extents, at least one.
+  std::vector<int64_t> sizes(const char* field);
   bool flag(const char* field, bool fallback = false);
   std::string text(const char* field);
   const nlohmann::json& list(const char* field);
@@ -38,6 +40,7 @@ class Fields {
 
  private:
   const nlohmann::json& value(const char* field);
+  int64_t checked_extent(const std::string& place, const nlohmann::json& found) const;
   std::size_t choose(const char* field, const std::vector<std::string_view>& allowed);
 
   const nlohmann::json& row_;

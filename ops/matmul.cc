@@ -31,10 +31,11 @@ class Matmul final : public Op {
     return made;
   }
 
-  Tensors run(const Tensors& in) const override {
+  Call call(const Tensors& in) const override {
     const at::Tensor a = shape_.transpose_a ? in[0].t() : in[0];
     const at::Tensor b = shape_.transpose_b ? in[1].t() : in[1];
-    return {shape_.bias ? at::addmm(in[2], a, b) : at::mm(a, b)};
+    if (!shape_.bias) return [=]() -> Tensors { return {at::mm(a, b)}; };
+    return [=, bias = in[2]]() -> Tensors { return {at::addmm(bias, a, b)}; };
   }
 
   std::unique_ptr<Kernel> kernel(Backend backend, fixtures::Precision precision, const Tensors& in,
@@ -49,6 +50,8 @@ class Matmul final : public Op {
   MatmulShape shape_;
 };
 
+bool is_transposed(const at::Tensor& matrix) { return matrix.stride(0) < matrix.stride(1); }
+
 }  // namespace
 
 Cost matmul_cost(const MatmulShape& shape, fixtures::Precision precision) {
@@ -60,13 +63,29 @@ Cost matmul_cost(const MatmulShape& shape, fixtures::Precision precision) {
           .bytes = element * (m * k + k * n + m * n + (shape.bias ? n : 0))};
 }
 
-std::unique_ptr<Op> make_matmul(Fields& fields) {
+std::unique_ptr<Op> make_matmul(Fields& fields, Pass /*pass*/) {
   return std::make_unique<Matmul>(MatmulShape{.m = fields.extent("m"),
                                               .n = fields.extent("n"),
                                               .k = fields.extent("k"),
                                               .transpose_a = fields.flag("transpose_a"),
                                               .transpose_b = fields.flag("transpose_b"),
                                               .bias = fields.flag("bias")});
+}
+
+std::vector<SeenOp> recognise_matmul(const Seen& seen) {
+  const bool bias = seen.name == "aten::addmm";
+  if (!bias && seen.name != "aten::mm") return {};
+  const at::Tensor& a = seen.arguments[bias ? 1 : 0].toTensor();
+  const at::Tensor& b = seen.arguments[bias ? 2 : 1].toTensor();
+  // A layer y = x · Wᵀ has g · W and gᵀ · x as gradients, as LibTorch makes them.
+  const Pass pass = is_transposed(a)   ? Pass::kWgrad
+                    : is_transposed(b) ? Pass::kForward
+                                       : Pass::kDgrad;
+  nlohmann::ordered_json fields{{"m", a.size(0)}, {"n", b.size(1)}, {"k", a.size(1)}};
+  if (is_transposed(a)) fields["transpose_a"] = true;
+  if (is_transposed(b)) fields["transpose_b"] = true;
+  if (bias) fields["bias"] = true;
+  return {{pass, fields}};
 }
 
 }  // namespace fathom::ops

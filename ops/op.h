@@ -1,9 +1,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <c10/util/SmallVector.h>
 
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
@@ -12,33 +15,63 @@
 #include "ops/cost.h"
 #include "ops/fields.h"
 #include "ops/kernel.h"
+#include "ops/pass.h"
 
 namespace fathom::ops {
 
 /// Inputs or outputs of one call, in an order that the op documents.
 using Tensors = c10::SmallVector<at::Tensor, 4>;
 
-/// One op type at one shape.
+/// One call, over inputs that it holds; gives its outputs.
+using Call = std::function<Tensors()>;
+
+/// One op type at one shape and pass.
 class Op {
  public:
   virtual ~Op() = default;
   virtual Cost cost(fixtures::Precision precision) const = 0;
-  /// Fresh fp32 tensors on the CPU, with the statistics that the op meets in a model.
+  /// Fresh tensors on the CPU with the statistics that the op meets in a model: fp32, and int64
+  /// where they are indices.
   virtual Tensors inputs(uint64_t seed) const = 0;
-  /// LibTorch's own way, for any device and dtype: what backend:torch times, and on float64 the
-  /// reference.
-  virtual Tensors run(const Tensors& inputs) const = 0;
+  /// LibTorch's own way over `inputs`, for any device and floating type: what backend:torch times,
+  /// and on float64 the reference. The op outlives the call.
+  virtual Call call(const Tensors& inputs) const = 0;
+  /// Whether a call writes into its inputs, as updates do.
+  virtual bool in_place() const { return false; }
+  /// Throws std::runtime_error where `outputs` are not those of the first call over `inputs`: by
+  /// default where they differ from a call on float64.
+  virtual void check(const Tensors& inputs, const Tensors& outputs,
+                     fixtures::Precision precision) const;
   /// A vendor library's way over the same inputs on the CPU, writing into `outputs` (contiguous, as
-  /// run() shapes them), at the current thread count. Null where `backend` has no such op.
-  virtual std::unique_ptr<Kernel> kernel(Backend backend, fixtures::Precision precision,
-                                         const Tensors& inputs, const Tensors& outputs) const = 0;
+  /// call() shapes them), at the current thread count. Null where `backend` has no such op.
+  virtual std::unique_ptr<Kernel> kernel(Backend /*backend*/, fixtures::Precision /*precision*/,
+                                         const Tensors& /*inputs*/,
+                                         const Tensors& /*outputs*/) const {
+    return nullptr;
+  }
 };
 
-/// A kind of op, made from the fields of a shape row.
+/// What a workload's step was seen to call: LibTorch's op ("aten::mm") or a scope ("op:lstm_cell")
+/// with its arguments.
+struct Seen {
+  std::string_view name;
+  c10::ArrayRef<const c10::IValue> arguments;
+};
+
+/// An op to measure: its pass and the fields of its shape row.
+struct SeenOp {
+  Pass pass;
+  nlohmann::ordered_json fields;
+};
+
+/// A kind of op (kinds.h), made from the fields of a shape row.
 struct OpType {
   std::string_view name;
+  std::vector<Pass> passes;
   std::vector<Backend> backends;
-  std::unique_ptr<Op> (*make)(Fields& fields);
+  std::unique_ptr<Op> (*make)(Fields& fields, Pass pass);
+  /// What was seen as shape rows; none for calls that this type does not measure.
+  std::vector<SeenOp> (*recognise)(const Seen& seen);
 };
 
 }  // namespace fathom::ops

@@ -45,8 +45,13 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
   row.workload = workload;
   row.layer = name_part(fields, "layer");
   row.pass = static_cast<Pass>(fields.choice("pass", kPassNames));
+  if (std::find(row.type->passes.begin(), row.type->passes.end(), row.pass) ==
+      row.type->passes.end()) {
+    fields.fail('"' + std::string(row.type->name) + "\" has no pass \"" +
+                std::string(ops::name(row.pass)) + '"');
+  }
   row.count = fields.extent("count");
-  row.op = row.type->make(fields);
+  row.op = row.type->make(fields, row.pass);
   fields.done();
   refuse_absurd(row, fields);
   return row;

@@ -4,7 +4,11 @@ namespace fathom::ops {
 
 const std::vector<OpType>& op_types() {
   static const std::vector<OpType> types{
-      {"matmul", {Backend::kTorch, Backend::kOneDnn}, make_matmul},
+      {"matmul",
+       {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
+       {Backend::kTorch, Backend::kOneDnn},
+       make_matmul,
+       recognise_matmul},
   };
   return types;
 }

@@ -13,6 +13,7 @@ const std::vector<OpType>& op_types();
 /// Their names, in the same order.
 std::vector<std::string_view> op_type_names();
 
-std::unique_ptr<Op> make_matmul(Fields& fields);
+std::unique_ptr<Op> make_matmul(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_matmul(const Seen& seen);
 
 }  // namespace fathom::ops

@@ -157,11 +157,11 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
                            {"transpose_b", shape.transpose_b},
                            {"bias", shape.bias}};
   Fields fields(row, "test");
-  const auto op = make_matmul(fields);
+  const auto op = make_matmul(fields, Pass::kForward);
   Tensors inputs = op->inputs(3);
   for (auto& input : inputs)
     input = input.to(precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat);
-  Tensors outputs = op->run(inputs);
+  Tensors outputs = op->call(inputs)();
   if (backend != Backend::kTorch) {
     outputs[0].fill_(-1);
     const auto kernel = op->kernel(backend, precision, inputs, outputs);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "ops/op.h"
+
+namespace fathom::ops {
+
+/// `tensors` with those of floating type in another type or on another device; indices only move.
+Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device);
+
+/// Throws std::runtime_error where an output's shape is not the expected one or where an element is
+/// off by more than rounding to `precision` explains, as a share of the output's root mean square.
+void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision);
+
+}  // namespace fathom::ops
