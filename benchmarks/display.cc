@@ -5,18 +5,23 @@
 #include <cmath>
 #include <iostream>
 
+#include "benchmarks/op_rows.h"
+
 namespace fathom::benchmarks {
 namespace {
 
 /// What a terminal has room for; the JSON holds every counter.
-constexpr std::array<std::string_view, 4> kConsoleCounters{"items_per_second", "flops",
-                                                           "flops_pct_peak", "bytes_pct_peak"};
+constexpr std::array<std::string_view, 6> kConsoleCounters{"items_per_second", "flops",
+                                                           "flops_pct_peak",   "bytes_pct_peak",
+                                                           "calls_per_step",   "pct_of_step"};
 
 }  // namespace
 
-Display::Display(bool console, Progress& progress, std::function<void()> before_context)
+Display::Display(bool console, const Loop& loop, Progress& progress,
+                 std::function<void()> before_context)
     : google_benchmarks_(*benchmark::CreateDefaultDisplayReporter()),
       console_(console),
+      loop_(loop),
       progress_(progress),
       before_context_(std::move(before_context)) {}
 
@@ -33,7 +38,7 @@ void Display::ReportRuns(const std::vector<Run>& runs) {
     ++failures_;
     std::cerr << run.benchmark_name() << ": failed: " << failure(run) << '\n';
   }
-  std::vector<Run> shown = measured(runs);
+  std::vector<Run> shown = with_op_rows(measured(runs), loop_);
   if (console_) {
     for (auto& run : shown) {
       std::erase_if(run.counters, [](const auto& counter) {

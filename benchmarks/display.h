@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
+#include "benchmarks/loop.h"
 #include "benchmarks/progress.h"
 
 namespace fathom::benchmarks {
@@ -14,7 +15,7 @@ class Display final : public benchmark::BenchmarkReporter {
  public:
   /// A `console` shows fewer counters than JSON. `before_context` runs once, when it is certain
   /// that benchmarks will run.
-  Display(bool console, Progress& progress, std::function<void()> before_context);
+  Display(bool console, const Loop& loop, Progress& progress, std::function<void()> before_context);
 
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
@@ -25,6 +26,7 @@ class Display final : public benchmark::BenchmarkReporter {
  private:
   benchmark::BenchmarkReporter& google_benchmarks_;
   bool console_;
+  const Loop& loop_;
   Progress& progress_;
   std::function<void()> before_context_;
   int failures_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <exception>
 
 #include "benchmarks/gpu_time.h"
@@ -32,6 +33,10 @@ constexpr double kMostWarmUp = 60;
 constexpr int kMostWarmUpSteps = 10;
 constexpr double kLongSteps = 1;  // seconds from which kMostWarmUpSteps are enough
 
+// Watched steps after each pass of a row whose op types are asked for.
+constexpr double kProfileSeconds = 0.3;
+constexpr int64_t kMostProfiledSteps = 1000;
+
 /// The value that `share` of the sorted samples do not exceed (nearest rank).
 double percentile(const std::vector<double>& sorted, double share) {
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
@@ -59,12 +64,19 @@ void Loop::run(benchmark::State& state, const Row& row) {
     count(state, row, samples);
     if (keep_samples_) samples_[row.name].push_back(std::move(samples));
     task_->check_finite();
+    if (row.profile) profile(row);
   } catch (const std::exception& error) {
     forget();
     std::string reason = error.what();
     state.SkipWithError(
         reason.substr(0, reason.find('\n')).c_str());  // LibTorch appends a backtrace
   }
+}
+
+const std::vector<StepProfile>& Loop::profiles(const std::string& name) const {
+  static const std::vector<StepProfile> none;
+  const auto found = profiles_.find(name);
+  return found == profiles_.end() ? none : found->second;
 }
 
 std::vector<Samples> Loop::take_samples(const std::string& name) {
@@ -168,6 +180,20 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
     set(state, "p50_us", percentile(sorted, 0.50));
     set(state, "p95_us", percentile(sorted, 0.95));
   }
+}
+
+void Loop::profile(const Row& row) {
+  stage_(row, "profiling");
+  const auto steps = std::clamp<int64_t>(
+      std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9)), 1, kMostProfiledSteps);
+  const std::clock_t begin = std::clock();
+  StepProfile profile{.steps = steps, .cpu_seconds = 0, .ops = ops::profile([&] {
+                                                          for (int64_t step = 0; step < steps;
+                                                               ++step)
+                                                            task_->run();
+                                                        })};
+  profile.cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  profiles_[row.name].push_back(std::move(profile));
 }
 
 void Loop::forget() {

@@ -11,6 +11,7 @@
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/peaks.h"
 #include "benchmarks/rows.h"
+#include "ops/profile.h"
 
 namespace fathom::benchmarks {
 
@@ -20,6 +21,13 @@ struct Samples {
   std::vector<double>
       us;  ///< microseconds a step, the mean over steps_per_sample of them, in order
   std::optional<double> gpu_us;  ///< microseconds a step on the GPU, the mean over all samples
+};
+
+/// What op types took in a few steps after a pass, which is not timed itself.
+struct StepProfile {
+  int64_t steps;
+  double cpu_seconds;  ///< of the process
+  ops::Profile ops;
 };
 
 /// The one timed loop: builds a row's task, checks it, warms it up, times it and sets its counters.
@@ -37,6 +45,9 @@ class Loop {
   /// The body of the benchmark. What goes wrong becomes the row's error, never an exception.
   void run(benchmark::State& state, const Row& row);
 
+  /// Op types of every pass over a row so far, oldest first.
+  const std::vector<StepProfile>& profiles(const std::string& name) const;
+
   /// Samples of every pass over a row so far, oldest first; they are handed over.
   std::vector<Samples> take_samples(const std::string& name);
 
@@ -45,6 +56,7 @@ class Loop {
   void warm_up(const Row& row);
   Samples time(benchmark::State& state, const Row& row);
   void count(benchmark::State& state, const Row& row, const Samples& samples);
+  void profile(const Row& row);
   void forget();
   double step_seconds(const Row& row, bool rehearse);
 
@@ -57,6 +69,7 @@ class Loop {
   double first_seconds_ = 0;   ///< of task_ at warm_threads_
   double steady_seconds_ = 0;  ///< likewise, the fastest warm-up step
   std::map<std::string, std::vector<Samples>> samples_;
+  std::map<std::string, std::vector<StepProfile>> profiles_;
 };
 
 }  // namespace fathom::benchmarks

@@ -79,7 +79,7 @@ int run(int argc, char** argv) {
   Loop loop(
       peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
       /*keep_samples=*/!options.samples.empty());
-  Display display(options.console, progress, [&] {
+  Display display(options.console, loop, progress, [&] {
     progress.note("measuring this machine's peaks");
     for (const auto& [key, value] : context(options, rows, peaks)) {
       benchmark::AddCustomContext(key, value);

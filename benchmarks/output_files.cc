@@ -7,6 +7,7 @@
 
 #include "benchmarks/display.h"
 #include "benchmarks/error.h"
+#include "benchmarks/op_rows.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -43,7 +44,7 @@ void OutputFiles::ReportRuns(const std::vector<Run>& runs) {
   }
   const std::vector<Run> rows = measured(runs);
   if (!samples_path_.empty()) write_samples(rows);
-  if (json_) json_->add(rows);
+  if (json_) json_->add(with_op_rows(rows, loop_));
 }
 
 void OutputFiles::write_failure(const Run& run) {

@@ -39,6 +39,7 @@ struct Subject {
   std::function<std::unique_ptr<Task>()> make;
   bool serial = false;  ///< runs with one thread whatever is asked for
   Rates rates = {};
+  bool profile = false;
 };
 
 void add_rows(std::vector<Row>& rows, const Options& options, const Subject& subject) {
@@ -51,7 +52,8 @@ void add_rows(std::vector<Row>& rows, const Options& options, const Subject& sub
                     .device = subject.device,
                     .precision = subject.precision,
                     .make = subject.make,
-                    .rates = subject.rates});
+                    .rates = subject.rates,
+                    .profile = subject.profile});
   }
 }
 
@@ -94,7 +96,8 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                     .device = device,
                     .precision = precision,
                     .make = [&workload, step] { return make_model_task(workload, step); },
-                    .rates = {.flops = true}});
+                    .rates = {.flops = true},
+                    .profile = options.profile && device == Device::kCpu});
         }
       });
     }

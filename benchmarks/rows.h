@@ -31,6 +31,7 @@ struct Row {
   fixtures::Precision precision;
   std::function<std::unique_ptr<Task>()> make;
   Rates rates = {};
+  bool profile = false;  ///< the op types inside its step get rows, too
 };
 
 /// Every row of the tables that the options leave, in the order in which they run. Throws

@@ -8,6 +8,7 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace fathom::ops {
 namespace {
@@ -28,7 +29,11 @@ class Watcher {
     }
     Frame frame;
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
-      frame.op = owner(function.seqNr());
+      const Scope* scope = owner(function.seqNr());
+      frame.op = scope == nullptr ? nullptr : scope->op;
+      if (scope != nullptr) {
+        frame.more = scope == std::exchange(last_owner_, scope);  // one call has several nodes
+      }
     } else {
       frame.op = &known(function.name());
       frame.sequence = sequence();
@@ -45,17 +50,22 @@ class Watcher {
     const auto whole = Clock::now() - frame.begin;
     if (!stack_.empty()) stack_.back().inner += whole;
     if (frame.op == nullptr) return;  // a node that only holds ops
-    ++frame.op->time->count;
+    if (!frame.more) ++frame.op->time->count;
     frame.op->time->seconds += std::chrono::duration<double>(whole - frame.inner).count();
     if (function.scope() == at::RecordScope::USER_SCOPE) {
-      scopes_[frame.sequence] = {sequence(), frame.op};
+      scopes_[frame.sequence] = {.end = sequence(), .op = frame.op};
     }
   }
 
-  std::vector<OpTime> times() const {
-    std::vector<OpTime> all;
-    for (const auto& [type, time] : times_) all.push_back(time);
-    std::sort(all.begin(), all.end(),
+  Profile profile(Clock::duration whole) const {
+    Profile all{.ops = {}, .seconds = std::chrono::duration<double>(whole).count()};
+    OpTime between{.type = "framework", .op_class = OpClass::kFramework, .seconds = all.seconds};
+    for (const auto& [type, time] : times_) {
+      all.ops.push_back(time);
+      between.seconds -= time.seconds;
+    }
+    all.ops.push_back(between);
+    std::sort(all.ops.begin(), all.ops.end(),
               [](const OpTime& a, const OpTime& b) { return a.seconds > b.seconds; });
     return all;
   }
@@ -67,9 +77,15 @@ class Watcher {
   };
   struct Frame {
     const Op* op = nullptr;
+    bool more = false;  ///< of a call that is counted already
     int64_t sequence = 0;
     Clock::time_point begin;
     Clock::duration inner{};  ///< of the frames directly inside
+  };
+
+  struct Scope {
+    int64_t end;  ///< the first of autograd's numbers after it
+    const Op* op;
   };
 
   /// Autograd's own events around its nodes have other names.
@@ -102,16 +118,17 @@ class Watcher {
   }
 
   /// The scope whose gradient a node of the backward pass makes; null for none.
-  const Op* owner(int64_t node) const {
+  const Scope* owner(int64_t node) const {
     const auto after = scopes_.upper_bound(node);
     if (after == scopes_.begin()) return nullptr;
-    const auto& [end, op] = std::prev(after)->second;
-    return node < end ? op : nullptr;
+    const Scope& scope = std::prev(after)->second;
+    return node < scope.end ? &scope : nullptr;
   }
 
   std::unordered_map<std::string, Op> ops_;
   std::map<std::string, OpTime> times_;
-  std::map<int64_t, std::pair<int64_t, const Op*>> scopes_;  ///< by autograd's numbers in them
+  std::map<int64_t, Scope> scopes_;  ///< by the first of autograd's numbers in them
+  const Scope* last_owner_ = nullptr;
   std::vector<Frame> stack_;
   int64_t inside_ = 0;  ///< open events of an op of a kind, itself included
 };
@@ -130,7 +147,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
 
 }  // namespace
 
-std::vector<OpTime> profile(const std::function<void()>& work) {
+Profile profile(const std::function<void()>& work) {
   Watcher here;
   struct Watch {
     at::CallbackHandle handle;
@@ -146,8 +163,9 @@ std::vector<OpTime> profile(const std::function<void()>& work) {
       watcher = nullptr;
     }
   } const watch(here);
+  const auto begin = Clock::now();
   work();
-  return here.times();
+  return here.profile(Clock::now() - begin);
 }
 
 }  // namespace fathom::ops

@@ -13,14 +13,19 @@ namespace fathom::ops {
 struct OpTime {
   std::string type;  ///< a kind of kinds.h; else LibTorch's own name
   OpClass op_class;
-  int64_t count;
-  double seconds;  ///< without the time of other ops inside
+  int64_t count = 0;   ///< calls; a scope's gradients are one
+  double seconds = 0;  ///< without the time of other ops inside
 };
 
-/// Runs `work` and returns the time of every op type on this thread, the longest first. No
-/// microsecond is counted twice: what runs inside an op of a kind is part of it, as are the
-/// gradients of what ran inside a profiling scope "op:<kind>". The time between ops is nobody's.
-/// Exceptions of `work` go through.
-std::vector<OpTime> profile(const std::function<void()>& work);
+struct Profile {
+  std::vector<OpTime> ops;  ///< the longest first; together they fill `seconds`
+  double seconds;
+};
+
+/// Runs `work` and returns the time of every op type on this thread. No microsecond is counted
+/// twice: what runs inside an op of a kind is part of it, as are the gradients of what ran inside a
+/// profiling scope "op:<kind>". The time between ops is the type "framework". Exceptions of `work`
+/// go through.
+Profile profile(const std::function<void()>& work);
 
 }  // namespace fathom::ops

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/loop.h"
+
+namespace fathom::benchmarks {
+
+/// `runs`, all of one row, and after them a run for each op type inside the row's step where the
+/// loop has watched it: `<row>/op:<type>`, with the time a step, for each repetition and for each
+/// aggregate over them.
+std::vector<benchmark::BenchmarkReporter::Run> with_op_rows(
+    std::vector<benchmark::BenchmarkReporter::Run> runs, const Loop& loop);
+
+}  // namespace fathom::benchmarks
