@@ -11,6 +11,7 @@
 #include "benchmarks/options.h"
 #include "benchmarks/output_files.h"
 #include "benchmarks/progress.h"
+#include "benchmarks/record_shapes.h"
 #include "benchmarks/rows.h"
 #include "models/table.h"
 #include "ops/fields.h"
@@ -75,6 +76,10 @@ int run(int argc, char** argv) {
   const std::vector<Row> rows = filtered(all, filter);
   if (rows.empty()) return nothing_matched(filter, all);
 
+  if (!options.record.empty()) {
+    record_shapes(rows, options.record, progress);
+    return kOk;
+  }
   Peaks peaks;
   Loop loop(
       peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },

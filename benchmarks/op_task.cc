@@ -24,7 +24,10 @@ class OpTask final : public Task {
     const ops::Cost cost = op_->cost(options.precision);
     if (cost.flops > 0) figures_.flops = cost.flops;
     if (cost.bytes > 0) figures_.bytes = cost.bytes;
-    figures_.counters.emplace_back("calls_per_model_step", static_cast<double>(row.count));
+    for (const auto& [name, count] : {std::pair("calls_per_model_step", row.count),
+                                      std::pair("calls_per_inference", row.infer_count)}) {
+      if (count > 0) figures_.counters.emplace_back(name, static_cast<double>(count));
+    }
   }
 
   /// Libraries plan for a thread count, so their kernels are prepared anew.

@@ -61,6 +61,8 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
                  "frames of 7,056 bytes in the replay memory of fixture rows (default: 100000)")
       ->type_name("N")
       ->check(CLI::Range(kSmallestReplay, kLargestReplay));
+  app.add_option("--fathom_record", options.record,
+                 "writes the op shapes of each workload's steps to this folder and leaves");
   app.add_flag("--fathom_profile", options.profile,
                "after each model row on the CPU, a row for each op type inside the step");
   app.add_option("--fathom_samples", options.samples,

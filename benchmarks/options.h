@@ -22,6 +22,7 @@ struct Options {
   uint64_t seed = 0;
   fixtures::DataSource data;
   int64_t replay = 100'000;  ///< frames in the replay memory of fixture rows
+  std::string record;        ///< folder for recorded shapes, instead of measuring
   bool profile = false;      ///< op rows after each model row
   std::string samples;       ///< file for every step's time
   std::string shapes;        ///< file with the user's own op shapes

@@ -27,6 +27,11 @@ int64_t Fields::extent(const char* field) {
   return checked_extent('"' + std::string(field) + '"', value(field));
 }
 
+int64_t Fields::count(const char* field) {
+  known_.insert(field);
+  return row_.contains(field) ? extent(field) : 0;
+}
+
 std::vector<int64_t> Fields::sizes(const char* field) {
   const auto& found = list(field);
   if (found.empty()) fail('"' + std::string(field) + "\" is [], expected at least one extent");

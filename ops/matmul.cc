@@ -77,9 +77,9 @@ std::vector<SeenOp> recognise_matmul(const Seen& seen) {
   if (!bias && seen.name != "aten::mm") return {};
   const at::Tensor& a = seen.arguments[bias ? 1 : 0].toTensor();
   const at::Tensor& b = seen.arguments[bias ? 2 : 1].toTensor();
-  // A layer y = x · Wᵀ has g · W and gᵀ · x as gradients, as LibTorch makes them.
-  const Pass pass = is_transposed(a)   ? Pass::kWgrad
-                    : is_transposed(b) ? Pass::kForward
+  // The gradients of a layer y = x · W are g · Wᵀ and xᵀ · g.
+  const Pass pass = !seen.backward     ? Pass::kForward
+                    : is_transposed(a) ? Pass::kWgrad
                                        : Pass::kDgrad;
   nlohmann::ordered_json fields{{"m", a.size(0)}, {"n", b.size(1)}, {"k", a.size(1)}};
   if (is_transposed(a)) fields["transpose_a"] = true;

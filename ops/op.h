@@ -56,6 +56,7 @@ class Op {
 struct Seen {
   std::string_view name;
   c10::ArrayRef<const c10::IValue> arguments;
+  bool backward = false;  ///< inside a node of the backward pass
 };
 
 /// An op to measure: its pass and the fields of its shape row.

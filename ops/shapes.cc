@@ -50,7 +50,9 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
     fields.fail('"' + std::string(row.type->name) + "\" has no pass \"" +
                 std::string(ops::name(row.pass)) + '"');
   }
-  row.count = fields.extent("count");
+  row.count = fields.count("count");
+  row.infer_count = fields.count("infer_count");
+  if (row.count + row.infer_count == 0) fields.fail("\"count\" is missing");
   row.op = row.type->make(fields, row.pass);
   fields.done();
   refuse_absurd(row, fields);
@@ -97,6 +99,14 @@ std::vector<ShapeRow> read_shapes(const std::string& path) {
   if (!file || !(text << file.rdbuf()))
     throw ShapeError(path + ": cannot be read, expected a shapes file");
   return parse_shapes(text.str(), path);
+}
+
+std::string_view recorded_text(std::string_view workload) {
+  const std::string path = "ops/shapes/" + std::string(workload) + ".json";
+  for (const auto& [file, text] : kEmbeddedShapes) {
+    if (file == path) return text;
+  }
+  return {};
 }
 
 std::vector<ShapeRow> recorded_shapes() {

@@ -17,7 +17,8 @@ struct ShapeRow {
   std::string workload;
   std::string layer;  ///< the first layer of this shape
   Pass pass;
-  int64_t count;  ///< calls a step
+  int64_t count;        ///< calls a training step
+  int64_t infer_count;  ///< calls an inference
   std::shared_ptr<const Op> op;
 
   /// op/<type>/<workload>/<layer>/<pass>
@@ -29,6 +30,9 @@ std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& pat
 
 /// A user's shapes file. Throws ShapeError, also where it cannot be read.
 std::vector<ShapeRow> read_shapes(const std::string& path);
+
+/// The text of ops/shapes/<workload>.json, compiled into the program; empty where there is none.
+std::string_view recorded_text(std::string_view workload);
 
 /// The rows of every ops/shapes/<workload>.json, compiled into the program.
 std::vector<ShapeRow> recorded_shapes();

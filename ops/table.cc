@@ -1,5 +1,7 @@
 #include "ops/table.h"
 
+#include <algorithm>
+
 namespace fathom::ops {
 
 const std::vector<OpType>& op_types() {
@@ -11,6 +13,13 @@ const std::vector<OpType>& op_types() {
        recognise_matmul},
   };
   return types;
+}
+
+const OpType* op_type(std::string_view name) {
+  const auto& types = op_types();
+  const auto type =
+      std::find_if(types.begin(), types.end(), [&](const auto& row) { return row.name == name; });
+  return type == types.end() ? nullptr : &*type;
 }
 
 std::vector<std::string_view> op_type_names() {

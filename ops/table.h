@@ -10,6 +10,9 @@ namespace fathom::ops {
 /// Every op type; a new one is its own .cc and a row here.
 const std::vector<OpType>& op_types();
 
+/// The one of a name; null for none.
+const OpType* op_type(std::string_view name);
+
 /// Their names, in the same order.
 std::vector<std::string_view> op_type_names();
 

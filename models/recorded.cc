@@ -1,0 +1,25 @@
+#include "models/recorded.h"
+
+#include "models/step.h"
+#include "ops/record.h"
+
+namespace fathom::models {
+namespace {
+
+std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode) {
+  Step step(row, {.mode = mode, .batch = default_batch(row, mode)});
+  ops::NamedTensors parameters;
+  for (const auto& parameter : step.workload().module().named_parameters()) {
+    parameters.emplace_back(parameter.key(), parameter.value());
+  }
+  return ops::record([&] { step.run(); }, parameters);
+}
+
+}  // namespace
+
+std::string recorded_shapes(const WorkloadRow& row) {
+  return ops::shapes_json(std::string(row.name), record(row, Mode::kTrain),
+                          record(row, Mode::kInfer));
+}
+
+}  // namespace fathom::models
