@@ -107,7 +107,8 @@ class MemNet final : public Workload {
     for (const auto& parameter : net_->parameters()) {
       at::Tensor gradient = parameter.grad();
       {
-        RECORD_USER_SCOPE("op:clip_norm");
+        RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm",
+                                      std::vector<c10::IValue>{std::vector{gradient}});
         const at::Tensor norm = gradient.norm();
         gradient.mul_(kLargestNorm / norm.clamp_min(kLargestNorm));
       }

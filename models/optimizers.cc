@@ -16,7 +16,7 @@ using Parameters = std::vector<at::Tensor>;
 void Optimizer::step(const torch::nn::Module& net) {
   if (optimizer_ == nullptr) optimizer_ = make_(net.parameters());
   {
-    RECORD_USER_SCOPE(scope_);
+    RECORD_USER_SCOPE_WITH_INPUTS(scope_, std::vector<c10::IValue>{net.parameters()});
     optimizer_->step();
   }
   optimizer_->zero_grad();
@@ -39,8 +39,9 @@ std::vector<at::Tensor> Optimizer::state() const {
 }
 
 void clip_norm(const torch::nn::Module& net, double largest) {
-  RECORD_USER_SCOPE("op:clip_norm");
-  torch::nn::utils::clip_grad_norm_(net.parameters(), largest);
+  const auto parameters = net.parameters();
+  RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{parameters});
+  torch::nn::utils::clip_grad_norm_(parameters, largest);
 }
 
 Optimizer sgd(double rate) {

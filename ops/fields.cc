@@ -17,15 +17,19 @@ std::string join(const Names& names) {
   return joined;
 }
 
+std::string quoted(const char* field) { return '"' + std::string(field) + '"'; }
+
+std::string indexed(const std::string& place, std::size_t index) {
+  return place + '[' + std::to_string(index) + ']';
+}
+
 }  // namespace
 
 Fields::Fields(const nlohmann::json& row, std::string place) : row_(row), place_(std::move(place)) {
   if (!row.is_object()) fail("found " + row.dump() + ", expected an object");
 }
 
-int64_t Fields::extent(const char* field) {
-  return checked_extent('"' + std::string(field) + '"', value(field));
-}
+int64_t Fields::extent(const char* field) { return checked(1, quoted(field), value(field)); }
 
 int64_t Fields::count(const char* field) {
   known_.insert(field);
@@ -33,14 +37,41 @@ int64_t Fields::count(const char* field) {
 }
 
 std::vector<int64_t> Fields::sizes(const char* field) {
+  return checked_sizes(quoted(field), value(field));
+}
+
+std::vector<std::vector<int64_t>> Fields::tensors(const char* field) {
   const auto& found = list(field);
-  if (found.empty()) fail('"' + std::string(field) + "\" is [], expected at least one extent");
-  std::vector<int64_t> extents;
+  if (found.empty()) fail(quoted(field) + " is [], expected at least one tensor's extents");
+  std::vector<std::vector<int64_t>> all;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    extents.push_back(
-        checked_extent('"' + std::string(field) + "\"[" + std::to_string(i) + ']', found[i]));
+    all.push_back(checked_sizes(indexed(quoted(field), i), found[i]));
   }
-  return extents;
+  return all;
+}
+
+std::vector<int64_t> Fields::counts(const char* field) {
+  const auto& found = list(field);
+  std::vector<int64_t> all;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    all.push_back(checked(0, indexed(quoted(field), i), found[i]));
+  }
+  return all;
+}
+
+int64_t Fields::count(const char* field) { return checked(0, quoted(field), value(field)); }
+
+double Fields::share(const char* field) {
+  const auto& found = value(field);
+  if (!found.is_number() || !(found > 0) || !(found < 1)) {
+    fail(quoted(field) + " is " + found.dump() + ", expected a number between 0 and 1");
+  }
+  return found.get<double>();
+}
+
+bool Fields::has(const char* field) {
+  known_.insert(field);
+  return row_.contains(field);
 }
 
 bool Fields::flag(const char* field, bool fallback) {
@@ -75,12 +106,24 @@ std::size_t Fields::choose(const char* field, const std::vector<std::string_view
   return static_cast<std::size_t>(match - allowed.begin());
 }
 
-int64_t Fields::checked_extent(const std::string& place, const nlohmann::json& found) const {
-  if (!found.is_number_integer() || found < 1 || found > kLargestExtent) {
-    fail(place + " is " + found.dump() + ", expected an integer from 1 to " +
-         std::to_string(kLargestExtent));
+int64_t Fields::checked(int64_t least, const std::string& place,
+                        const nlohmann::json& found) const {
+  if (!found.is_number_integer() || found < least || found > kLargestExtent) {
+    fail(place + " is " + found.dump() + ", expected an integer from " + std::to_string(least) +
+         " to " + std::to_string(kLargestExtent));
   }
   return found.get<int64_t>();
+}
+
+std::vector<int64_t> Fields::checked_sizes(const std::string& place,
+                                           const nlohmann::json& found) const {
+  if (!found.is_array()) fail(place + " is " + found.dump() + ", expected a list");
+  if (found.empty()) fail(place + " is [], expected at least one extent");
+  std::vector<int64_t> extents;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    extents.push_back(checked(1, indexed(place, i), found[i]));
+  }
+  return extents;
 }
 
 void Fields::done() const {

@@ -27,6 +27,15 @@ class Fields {
   int64_t count(const char* field);
   /// A tensor's extents, at least one.
   std::vector<int64_t> sizes(const char* field);
+  /// Extents of several tensors, at least one tensor.
+  std::vector<std::vector<int64_t>> tensors(const char* field);
+  /// Integers, 0 .. 2^31: dimensions or paddings.
+  std::vector<int64_t> counts(const char* field);
+  int64_t count(const char* field);
+  /// A part of all, above 0 and below 1.
+  double share(const char* field);
+  /// Whether an optional field is there.
+  bool has(const char* field);
   bool flag(const char* field, bool fallback = false);
   std::string text(const char* field);
   const nlohmann::json& list(const char* field);
@@ -42,7 +51,8 @@ class Fields {
 
  private:
   const nlohmann::json& value(const char* field);
-  int64_t checked_extent(const std::string& place, const nlohmann::json& found) const;
+  int64_t checked(int64_t least, const std::string& place, const nlohmann::json& found) const;
+  std::vector<int64_t> checked_sizes(const std::string& place, const nlohmann::json& found) const;
   std::size_t choose(const char* field, const std::vector<std::string_view>& allowed);
 
   const nlohmann::json& row_;

@@ -58,7 +58,7 @@ void update_elsewhere(const at::Tensor& p, const at::Tensor& g, const at::Tensor
 
 void rmsprop(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients,
              const std::vector<at::Tensor>& mean_squares, const RmsProp& options) {
-  RECORD_USER_SCOPE("op:rmsprop");
+  RECORD_USER_SCOPE_WITH_INPUTS("op:rmsprop", std::vector<c10::IValue>{parameters});
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& p = parameters[i];
     for (const at::Tensor& tensor : {p, gradients[i], mean_squares[i]}) {

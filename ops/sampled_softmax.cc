@@ -34,7 +34,8 @@ Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes) {
     throw std::invalid_argument("cannot draw " + std::to_string(count) + " different ones of " +
                                 std::to_string(classes) + " classes");
   }
-  RECORD_USER_SCOPE("op:log_uniform");
+  RECORD_USER_SCOPE_WITH_INPUTS("op:log_uniform",
+                                (std::vector<c10::IValue>{positions, count, classes}));
   Candidates candidates{.ids = at::empty({positions, count}, at::kLong),
                         .tries = at::empty({positions, 1}, at::kFloat)};
   auto* ids = candidates.ids.mutable_data_ptr<int64_t>();
