@@ -31,11 +31,6 @@ Fields::Fields(const nlohmann::json& row, std::string place) : row_(row), place_
 
 int64_t Fields::extent(const char* field) { return checked(1, quoted(field), value(field)); }
 
-int64_t Fields::count(const char* field) {
-  known_.insert(field);
-  return row_.contains(field) ? extent(field) : 0;
-}
-
 std::vector<int64_t> Fields::sizes(const char* field) {
   return checked_sizes(quoted(field), value(field));
 }

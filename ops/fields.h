@@ -23,8 +23,6 @@ class Fields {
 
   /// An extent, 1 .. 2^31.
   int64_t extent(const char* field);
-  /// As an extent, or 0 where it is not there.
-  int64_t count(const char* field);
   /// A tensor's extents, at least one.
   std::vector<int64_t> sizes(const char* field);
   /// Extents of several tensors, at least one tensor.

@@ -50,8 +50,11 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
     fields.fail('"' + std::string(row.type->name) + "\" has no pass \"" +
                 std::string(ops::name(row.pass)) + '"');
   }
-  row.count = fields.count("count");
-  row.infer_count = fields.count("infer_count");
+  const auto calls = [&](const char* field) {
+    return fields.has(field) ? fields.extent(field) : int64_t{0};
+  };
+  row.count = calls("count");
+  row.infer_count = calls("infer_count");
   if (row.count + row.infer_count == 0) fields.fail("\"count\" is missing");
   row.op = row.type->make(fields, row.pass);
   fields.done();
