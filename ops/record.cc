@@ -42,14 +42,13 @@ class Recorder {
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       start_node(function.seqNr());
     } else {
-      start_op(
-          {.name = function.name(), .arguments = function.inputs(), .backward = node_.has_value()});
+      start_op({.name = function.name(), .arguments = function.inputs(), .backward = in_node_});
     }
   }
 
   void end(const at::RecordFunction& function) {
     if (!wanted(function) || (inside_ > 0 && --inside_ > 0)) return;
-    if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) node_.reset();
+    if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) in_node_ = false;
     if (function.scope() == at::RecordScope::USER_SCOPE) scopes_[scope_begin_].end = sequence();
   }
 
@@ -81,8 +80,9 @@ class Recorder {
   void start_node(int64_t node) {
     const auto after = scopes_.upper_bound(node);
     Scope* owner = after == scopes_.begin() ? nullptr : &std::prev(after)->second;
+    if (node >= 0) last_node_ = node;  // not where a gradient only arrives
     if (owner == nullptr || node >= owner->end) {
-      node_ = node;
+      in_node_ = true;
       return;
     }
     inside_ = 1;
@@ -125,11 +125,11 @@ class Recorder {
       }
     }
     if (found != nullptr) {
-      if (!node_) by_sequence_[sequence()] = current_ = *found;
+      if (!last_node_) by_sequence_[sequence()] = current_ = *found;
       return *found;
     }
-    if (!node_) return current_;
-    const auto after = by_sequence_.upper_bound(*node_);
+    if (!last_node_) return current_;
+    const auto after = by_sequence_.upper_bound(*last_node_);
     return after == by_sequence_.begin() ? current_ : std::prev(after)->second;
   }
 
@@ -152,7 +152,8 @@ class Recorder {
   std::map<int64_t, std::string> by_sequence_;  ///< layers by autograd's number when entered
   std::map<int64_t, Scope> scopes_;             ///< by the first of autograd's numbers in them
   int64_t scope_begin_ = 0;                     ///< of the open one
-  std::optional<int64_t> node_;                 ///< of the backward pass that is open
+  bool in_node_ = false;                        ///< of the backward pass
+  std::optional<int64_t> last_node_;            ///< the last one that began
   int64_t inside_ = 0;  ///< open events of a recognised op or a scope, itself included
   std::vector<RecordedOp> recorded_;
 };
