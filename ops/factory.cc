@@ -21,9 +21,10 @@ std::vector<SeenOp> recognise_factory(std::string_view type, const Seen& seen) {
   if (kind == nullptr || kind->name != type || seen.arguments.empty()) return {};
   nlohmann::ordered_json fields;
   if (seen.name == "aten::new_zeros") {  // (x, sizes, type, ...)
-    if (!is_plain(seen.arguments[0])) return {};
+    if (!is_plain(seen.arguments[0]) || !is_floating(seen.arguments[2])) return {};
     fields["sizes"] = seen.arguments[1].toIntVector();
-  } else if (is_plain(seen.arguments[0])) {
+  } else if (is_plain(seen.arguments[0])) {  // fill_(x, ...); zeros_like(x, type, ...)
+    if (seen.name.ends_with("_like") && !is_floating(seen.arguments[1])) return {};
     fields["sizes"] = extents(seen.arguments[0].toTensor());
   } else if (seen.arguments[0].isIntList()) {  // (sizes, type, ...); full(sizes, value, type, ...)
     const std::size_t element = seen.name == "aten::full" ? 2 : 1;

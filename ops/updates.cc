@@ -79,7 +79,7 @@ Call clip_norm(const std::vector<List>& lists) {
     holders.back().mutable_grad() = gradient;
   }
   return [holders, gradients = Tensors(lists[0].begin(), lists[0].end())] {
-    torch::nn::utils::clip_grad_norm_(holders, /*max_norm=*/1);
+    torch::nn::utils::clip_grad_norm_(holders, /*max_norm=*/0.1);
     return gradients;
   };
 }
