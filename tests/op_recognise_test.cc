@@ -8,6 +8,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/huber_loss.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
 #include <ATen/ops/relu.h>
@@ -19,8 +20,11 @@
 #include <ATen/ops/zeros_like.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/linear.h>
 
+#include "models/optimizers.h"
 #include "ops/kinds.h"
+#include "ops/rmsprop.h"
 #include "ops/sampled_softmax.h"
 #include "tests/op_rows.h"
 
@@ -246,6 +250,25 @@ TEST(Recognise, ReadsTheParametersOfUpdates) {
     EXPECT_TRUE(type_of(type).recognise({"op:other", arguments}).empty());
     EXPECT_TRUE(type_of(type).recognise({scope, {}}).empty());
   }
+}
+
+TEST(Recognise, SeesTheUpdatesOfModels) {
+  torch::nn::Linear net(3, 2);
+  for (const auto& parameter : net->parameters())
+    parameter.mutable_grad() = at::ones_like(parameter);
+  auto sgd = models::sgd(0.1);
+  const auto rows = seen_of([&] {
+    models::clip_norm(*net, 1);
+    sgd.step(*net);
+    const at::Tensor p = at::randn({7});
+    rmsprop({p}, {p.clone()}, {p.square()}, {.rate = 1e-3, .decay = 0.9, .epsilon = 0.1});
+  });
+  std::vector<std::string> updates;
+  for (const auto& row : rows)
+    if (row.op.pass == kUpdate) updates.push_back(row.type + row.op.fields.dump());
+  EXPECT_EQ(updates, (std::vector<std::string>{R"(clip_norm{"tensors":[[2,3],[2]]})",
+                                               R"(sgd{"tensors":[[2,3],[2]]})",
+                                               R"(rmsprop{"tensors":[[7]]})"}));
 }
 
 }  // namespace
