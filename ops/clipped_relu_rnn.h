@@ -20,4 +20,13 @@ inline constexpr double kClip = 20;
 at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
                             const at::Tensor& frames, Direction direction);
 
+struct ClippedReluRnnGradients {
+  at::Tensor x;
+  at::Tensor recurrent;
+};
+
+/// What autograd runs for `g`, the gradient to the states `h`.
+ClippedReluRnnGradients clipped_relu_rnn_backward(const at::Tensor& g, const at::Tensor& h,
+                                                  const at::Tensor& recurrent, Direction direction);
+
 }  // namespace fathom::ops

@@ -1,5 +1,13 @@
 #include "ops/conv2d.h"
 
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
+
+#include "ops/draws.h"
+#include "ops/seen.h"
+#include "ops/table.h"
+
 namespace fathom::ops {
 namespace {
 
@@ -27,7 +35,96 @@ double channel_products(const Conv2dShape& shape) {
          static_cast<double>(shape.groups);
 }
 
+/// x [N, C, H, W] and weight [K, C / groups, R, S], then a bias [K] where there is one, give
+/// y [N, K, P, Q]. Gradients have inputs {x, weight, g} with g like y; dgrad gives {dx}, wgrad {dw}
+/// or {dw, dbias}.
+class Conv2d final : public Op {
+ public:
+  Conv2d(const Conv2dShape& shape, bool bias, Pass pass)
+      : shape_(shape), bias_(bias), pass_(pass) {}
+
+  Cost cost(fixtures::Precision precision) const override {
+    const auto [height, width] = conv2d_output(shape_);
+    const double x = elements({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]});
+    const double w = elements(weight_sizes());
+    const double y = elements({shape_.batch, shape_.out_channels, height, width});
+    // Each pass reads two of the three and writes the third; dgrad has nothing to do with a bias.
+    const double b =
+        bias_ && pass_ != Pass::kDgrad ? static_cast<double>(shape_.out_channels) : 0.0;
+    return {.flops = conv2d_flops(shape_), .bytes = element_bytes(precision) * (x + w + y + b)};
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    Draws draws(seed);
+    const auto [height, width] = conv2d_output(shape_);
+    const auto weights = weight_sizes();
+    Tensors made{draws.normal({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]}),
+                 draws.weight(weights, weights[1] * weights[2] * weights[3])};
+    if (pass_ != Pass::kForward) {
+      made.push_back(draws.normal({shape_.batch, shape_.out_channels, height, width}));
+    } else if (bias_) {
+      made.push_back(draws.normal({shape_.out_channels}));
+    }
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    const Conv2dShape& s = shape_;
+    if (pass_ == Pass::kForward) {
+      return [s, x = in[0], w = in[1], b = bias_ ? in[2] : at::Tensor()]() -> Tensors {
+        return {at::conv2d(x, w, b, s.stride, s.padding, s.dilation, s.groups)};
+      };
+    }
+    const std::array<bool, 3> wanted{pass_ == Pass::kDgrad, pass_ == Pass::kWgrad,
+                                     pass_ == Pass::kWgrad && bias_};
+    return [s, wanted, x = in[0], w = in[1], g = in[2]] {
+      const std::vector<int64_t> bias{s.out_channels};
+      const auto [dx, dw, db] = at::convolution_backward(
+          g, x, w, wanted[2] ? at::OptionalIntArrayRef(bias) : std::nullopt, s.stride, s.padding,
+          s.dilation, /*transposed=*/false, /*output_padding=*/{0, 0}, s.groups, wanted);
+      if (wanted[0]) return Tensors{dx};
+      return wanted[2] ? Tensors{dw, db} : Tensors{dw};
+    };
+  }
+
+ private:
+  std::array<int64_t, 4> weight_sizes() const {
+    return {shape_.out_channels, shape_.in_channels / shape_.groups, shape_.kernel[0],
+            shape_.kernel[1]};
+  }
+
+  static double elements(const std::array<int64_t, 4>& sizes) {
+    return static_cast<double>(sizes[0] * sizes[1]) * static_cast<double>(sizes[2] * sizes[3]);
+  }
+
+  Conv2dShape shape_;
+  bool bias_;
+  Pass pass_;
+};
+
+/// Input and weight stand at `at`; stride, padding and dilation from `options` on, then `groups`.
+nlohmann::ordered_json seen_fields(const Seen& seen, std::size_t at, std::size_t options,
+                                   std::size_t groups) {
+  using Pair = std::array<int64_t, 2>;
+  const at::Tensor& x = seen.arguments[at].toTensor();
+  const at::Tensor& w = seen.arguments[at + 1].toTensor();
+  nlohmann::ordered_json fields{{"n", x.size(0)},
+                                {"c", x.size(1)},
+                                {"k", w.size(0)},
+                                {"image", {x.size(2), x.size(3)}},
+                                {"kernel", {w.size(2), w.size(3)}}};
+  put_unless(fields, "stride", seen_pair(seen.arguments[options]), Pair{1, 1});
+  put_unless(fields, "padding", seen_pair(seen.arguments[options + 1]), Pair{0, 0});
+  put_unless(fields, "dilation", seen_pair(seen.arguments[options + 2]), Pair{1, 1});
+  put_unless(fields, "groups", seen.arguments[groups].toInt(), int64_t{1});
+  return fields;
+}
+
 }  // namespace
+
+std::array<int64_t, 2> conv2d_output(const Conv2dShape& shape) {
+  return {output_extent(shape, 0), output_extent(shape, 1)};
+}
 
 double conv2d_flops(const Conv2dShape& shape) {
   return 2 * channel_products(shape) *
@@ -37,6 +134,51 @@ double conv2d_flops(const Conv2dShape& shape) {
 double conv2d_macs(const Conv2dShape& shape) {
   const int64_t outputs = output_extent(shape, 0) * output_extent(shape, 1);
   return channel_products(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
+}
+
+std::unique_ptr<Op> make_conv2d(Fields& fields, Pass pass) {
+  const Conv2dShape shape{.batch = fields.extent("n"),
+                          .in_channels = fields.extent("c"),
+                          .out_channels = fields.extent("k"),
+                          .groups = fields.extent("groups", 1),
+                          .image = fields.pair("image", 1),
+                          .kernel = fields.pair("kernel", 1),
+                          .stride = fields.pair("stride", 1, {1, 1}),
+                          .padding = fields.pair("padding", 0, {0, 0}),
+                          .dilation = fields.pair("dilation", 1, {1, 1})};
+  if (shape.in_channels % shape.groups != 0 || shape.out_channels % shape.groups != 0)
+    fields.fail("\"groups\" is " + std::to_string(shape.groups) +
+                ", expected a divisor of c and k");
+  for (const std::size_t axis : {0U, 1U}) {
+    const int64_t reach = shape.dilation[axis] * (shape.kernel[axis] - 1) + 1;
+    if (reach > shape.image[axis] + 2 * shape.padding[axis])
+      fields.fail("\"kernel\" is larger than the padded image");
+  }
+  return std::make_unique<Conv2d>(shape, fields.flag("bias"), pass);
+}
+
+std::vector<SeenOp> recognise_conv2d(const Seen& seen) {
+  const bool backward = seen.name == "aten::convolution_backward";
+  const bool convolution = seen.name == "aten::convolution";
+  if (!backward && !convolution && seen.name != "aten::conv2d") return {};
+  if (seen.arguments[backward ? 1 : 0].toTensor().dim() != 4) return {};
+  if (!backward) {
+    if (convolution && seen.arguments[6].toBool()) return {};  // transposed
+    if (seen.arguments[4].isString()) return {};               // padding "same" or "valid"
+    auto fields = seen_fields(seen, 0, 3, convolution ? 8 : 6);
+    if (given(seen.arguments[2])) fields["bias"] = true;
+    return {{Pass::kForward, fields}};
+  }
+  if (seen.arguments[7].toBool()) return {};
+  const auto wanted = seen.arguments[10].toBoolList();  // gradients to input, weight, bias
+  const auto fields = seen_fields(seen, 1, 4, 9);
+  std::vector<SeenOp> made;
+  if (wanted[0]) made.push_back({Pass::kDgrad, fields});
+  if (wanted[1]) {
+    made.push_back({Pass::kWgrad, fields});
+    if (wanted[2]) made.back().fields["bias"] = true;
+  }
+  return made;
 }
 
 }  // namespace fathom::ops

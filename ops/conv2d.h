@@ -19,6 +19,9 @@ struct Conv2dShape {
   std::array<int64_t, 2> dilation;
 };
 
+/// {height, width}.
+std::array<int64_t, 2> conv2d_output(const Conv2dShape& shape);
+
 /// FLOPs of one forward, dgrad or wgrad: taps that fall on padding don't count (benchdnn's rule).
 double conv2d_flops(const Conv2dShape& shape);
 

@@ -31,6 +31,36 @@ Fields::Fields(const nlohmann::json& row, std::string place) : row_(row), place_
 
 int64_t Fields::extent(const char* field) { return checked(1, quoted(field), value(field)); }
 
+int64_t Fields::extent(const char* field, int64_t fallback) {
+  known_.insert(field);
+  return row_.contains(field) ? extent(field) : fallback;
+}
+
+std::array<int64_t, 2> Fields::pair(const char* field, int64_t least,
+                                    const std::array<int64_t, 2>& fallback) {
+  known_.insert(field);
+  return row_.contains(field) ? pair(field, least) : fallback;
+}
+
+std::array<int64_t, 2> Fields::pair(const char* field, int64_t least) {
+  const auto& found = value(field);
+  const auto legal = [least](const nlohmann::json& value) {
+    return value.is_number_integer() && value >= least && value <= kLargestExtent;
+  };
+  if (!found.is_array() || found.size() != 2 || !legal(found[0]) || !legal(found[1])) {
+    fail('"' + std::string(field) + "\" is " + found.dump() +
+         ", expected [height, width] of at least " + std::to_string(least));
+  }
+  return {found[0].get<int64_t>(), found[1].get<int64_t>()};
+}
+
+double Fields::number(const char* field) {
+  const auto& found = value(field);
+  if (!found.is_number())
+    fail('"' + std::string(field) + "\" is " + found.dump() + ", expected a number");
+  return found.get<double>();
+}
+
 std::vector<int64_t> Fields::sizes(const char* field) {
   return checked_sizes(quoted(field), value(field));
 }

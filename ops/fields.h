@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -23,6 +24,12 @@ class Fields {
 
   /// An extent, 1 .. 2^31.
   int64_t extent(const char* field);
+  int64_t extent(const char* field, int64_t fallback);
+  /// {height, width}, each at least `least`.
+  std::array<int64_t, 2> pair(const char* field, int64_t least);
+  std::array<int64_t, 2> pair(const char* field, int64_t least,
+                              const std::array<int64_t, 2>& fallback);
+  double number(const char* field);
   /// A tensor's extents, at least one.
   std::vector<int64_t> sizes(const char* field);
   /// Extents of several tensors, at least one tensor.

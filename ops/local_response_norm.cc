@@ -1,10 +1,13 @@
 #include "ops/local_response_norm.h"
 
+#include <c10/util/accumulate.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/functional/normalization.h>
 
+#include "ops/composite.h"
 #include "ops/local_response_norm_cpu.h"
 #include "ops/local_response_norm_cuda.h"
+#include "ops/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -45,7 +48,9 @@ class Function : public torch::autograd::Function<Function> {
 }  // namespace
 
 at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
-  RECORD_USER_SCOPE("op:local_response_norm");
+  RECORD_USER_SCOPE_WITH_INPUTS(
+      "op:local_response_norm",
+      (std::vector<c10::IValue>{x, norm.size, norm.alpha, norm.beta, norm.bias}));
   TORCH_CHECK(norm.size > 0 && norm.size % 2 == 1, "local_response_norm: size is ", norm.size,
               ", expected an odd number");
   if (x.is_cpu() || has_local_response_norm_cuda(x, norm)) {
@@ -56,6 +61,42 @@ at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& nor
              .alpha(norm.alpha)
              .beta(norm.beta)
              .k(norm.bias));
+}
+
+/// {x} gives {y}.
+std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
+  const auto sizes = fields.sizes("sizes");
+  const LocalResponseNorm norm{.size = fields.extent("size"),
+                               .alpha = fields.number("alpha"),
+                               .beta = fields.number("beta"),
+                               .bias = fields.number("bias")};
+  if (sizes.size() != 4) fields.fail("\"sizes\" are not four, expected [N, C, H, W]");
+  if (norm.size % 2 == 0) {
+    fields.fail("\"size\" is " + std::to_string(norm.size) + ", expected an odd number");
+  }
+  const auto elements = static_cast<double>(c10::multiply_integers(sizes));
+  return make_composite(
+      {.leaves = [sizes](Draws& draws) -> Tensors { return {draws.normal(sizes)}; },
+       .with_gradient = 1,
+       .forward = [norm](const Tensors& in) -> Tensors {
+         return {local_response_norm(in[0], norm)};
+       },
+       .outputs = 1,
+       .products = 0,
+       .read = elements,
+       .written = elements,
+       .gradients = elements},
+      pass);
+}
+
+std::vector<SeenOp> recognise_local_response_norm(const Seen& seen) {
+  if (seen.name != "op:local_response_norm" || seen.arguments.size() != 5) return {};
+  return {{Pass::kForward,
+           {{"sizes", seen.arguments[0].toTensor().sizes().vec()},
+            {"size", seen.arguments[1].toInt()},
+            {"alpha", seen.arguments[2].toDouble()},
+            {"beta", seen.arguments[3].toDouble()},
+            {"bias", seen.arguments[4].toDouble()}}}};
 }
 
 }  // namespace fathom::ops

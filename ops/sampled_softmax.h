@@ -1,8 +1,10 @@
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace fathom::ops {
 
@@ -14,9 +16,10 @@ struct Candidates {
 
 /// Draws `count` different ones of `classes` classes for each of `positions` from the log-uniform
 /// distribution P(k) = log((k + 2) / (k + 1)) / log(classes + 1), near Zipf's law for words in
-/// order of frequency. On the CPU, by LibTorch's generator there. Throws std::invalid_argument for
-/// more candidates than classes.
-Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes);
+/// order of frequency. On the CPU, by LibTorch's generator there or another one for the CPU. Throws
+/// std::invalid_argument for more candidates than classes.
+Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes,
+                            const std::optional<at::Generator>& generator = std::nullopt);
 
 /// The cross-entropy of each sample against the candidates of its position and its own label
 /// instead of all V classes: Jean et al., "On using very large target vocabulary", 2015, section 3.

@@ -46,4 +46,49 @@ std::vector<SeenOp> recognise_fill(const Seen& seen);
 std::unique_ptr<Op> make_pad(Fields& fields, Pass pass);
 std::vector<SeenOp> recognise_pad(const Seen& seen);
 
+std::unique_ptr<Op> make_conv2d(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_conv2d(const Seen& seen);
+
+std::unique_ptr<Op> make_max_pool(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_max_pool(const Seen& seen);
+
+std::unique_ptr<Op> make_avg_pool(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_avg_pool(const Seen& seen);
+
+std::unique_ptr<Op> make_batch_norm(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_batch_norm(const Seen& seen);
+
+std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_local_response_norm(const Seen& seen);
+
+std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_lstm(const Seen& seen);
+
+std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_lstm_cell(const Seen& seen);
+
+std::unique_ptr<Op> make_rnn(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_rnn(const Seen& seen);
+
+std::unique_ptr<Op> make_attention(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_attention(const Seen& seen);
+
+std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_sampled_softmax(const Seen& seen);
+
+std::unique_ptr<Op> make_ctc_loss(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_ctc_loss(const Seen& seen);
+
+std::unique_ptr<Op> make_softmax(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_softmax(const Seen& seen);
+
+std::unique_ptr<Op> make_softmax_cross_entropy(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_softmax_cross_entropy(const Seen& seen);
+
+std::unique_ptr<Op> make_embedding(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_embedding(const Seen& seen);
+
+std::unique_ptr<Op> make_gather(Fields& fields, Pass pass);
+std::vector<SeenOp> recognise_gather(const Seen& seen);
+
 }  // namespace fathom::ops

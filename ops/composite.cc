@@ -1,0 +1,56 @@
+#include "ops/composite.h"
+
+#include "ops/gradient_call.h"
+
+namespace fathom::ops {
+namespace {
+
+class CompositeOp final : public Op {
+ public:
+  CompositeOp(Composite composite, Pass pass) : composite_(std::move(composite)), pass_(pass) {}
+
+  /// Backward reads the inputs and the outputs' gradients; each product has two gradients.
+  Cost cost(fixtures::Precision precision) const override {
+    const bool backward = pass_ == Pass::kBackward;
+    const double floats =
+        composite_.read + composite_.written + (backward ? composite_.gradients : 0);
+    return {.flops = (backward ? 4 : 2) * composite_.products,
+            .bytes = element_bytes(precision) * floats + kIndexBytes * composite_.integers};
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    Draws draws(seed);
+    Tensors made = composite_.leaves(draws);
+    if (pass_ == Pass::kForward) return made;
+    for (const auto& output : composite_.forward(made))
+      made.push_back(draws.normal(output.sizes()));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    if (pass_ == Pass::kForward) return [in, forward = composite_.forward] { return forward(in); };
+    const auto leaves = static_cast<std::ptrdiff_t>(composite_.with_gradient);
+    const auto outputs = static_cast<std::ptrdiff_t>(composite_.outputs);
+    const Tensors moving(in.begin(), in.begin() + leaves);
+    const Tensors fixed(in.begin() + leaves, in.end() - outputs);
+    const Tensors given(in.end() - outputs, in.end());
+    const auto forward = [this, fixed](const Tensors& moved) {
+      Tensors all = moved;
+      all.append(fixed.begin(), fixed.end());
+      return composite_.forward(all);
+    };
+    return gradient_call(forward, moving, given);
+  }
+
+ private:
+  Composite composite_;
+  Pass pass_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_composite(Composite composite, Pass pass) {
+  return std::make_unique<CompositeOp>(std::move(composite), pass);
+}
+
+}  // namespace fathom::ops

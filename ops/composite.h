@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+
+#include "ops/draws.h"
+#include "ops/op.h"
+
+namespace fathom::ops {
+
+/// An op of several calls of LibTorch, with autograd's gradient.
+struct Composite {
+  /// Its inputs: first those that have gradients, all of floating type.
+  std::function<Tensors(Draws&)> leaves;
+  std::size_t with_gradient;
+  std::function<Tensors(const Tensors&)> forward;
+  std::size_t outputs;
+  /// Multiply-adds of its matrix products, which alone count as FLOPs (benchdnn's rule).
+  double products;
+  double read;          ///< elements of floating type that forward reads
+  double written;       ///< and writes
+  double gradients;     ///< elements of the inputs' gradients, which backward writes
+  double integers = 0;  ///< that both read
+};
+
+/// Forward over the leaves; backward over the leaves and then a gradient to each output gives those
+/// to the leaves that have one.
+std::unique_ptr<Op> make_composite(Composite composite, Pass pass);
+
+}  // namespace fathom::ops
