@@ -35,7 +35,8 @@ Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device
   return all;
 }
 
-void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision) {
+void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
+                  double slack) {
   const Tensors exact = converted(expected, at::kDouble, at::kCPU);
   const Tensors rounded = converted(found, at::kDouble, at::kCPU);
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -47,7 +48,7 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
     }
     const at::Tensor reference = exact[i].to(at::kDouble);
     const double scale = std::sqrt(reference.square().mean().item<double>());
-    const at::Tensor limit = reference.abs().clamp_min(scale).mul_(tolerance(precision));
+    const at::Tensor limit = reference.abs().clamp_min(scale).mul_(slack * tolerance(precision));
     const at::Tensor error = (rounded[i].to(at::kDouble) - reference).abs();
     const at::Tensor within = error <= limit;  // not so where the error is NaN
     if (!within.all().item<bool>()) {

@@ -8,7 +8,9 @@ namespace fathom::ops {
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device);
 
 /// Throws std::runtime_error where an output's shape is not the expected one or where an element is
-/// off by more than rounding to `precision` explains, as a share of the output's root mean square.
-void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision);
+/// off by more than rounding to `precision` explains, as a share of itself or of the output's root
+/// mean square, whichever is larger. `slack` times as much where an op rounds many times.
+void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
+                  double slack = 1);
 
 }  // namespace fathom::ops

@@ -10,6 +10,7 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/table.h"
 
@@ -143,6 +144,11 @@ class ClippedReluRnn final : public Op {
       const auto [dx, drecurrent] = clipped_relu_rnn_backward(g, h, recurrent, direction);
       return {dx, drecurrent};
     };
+  }
+
+  /// Each frame rounds what the next one builds on.
+  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
+    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision, /*slack=*/4);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "ops/composite.h"
 
+#include "ops/check.h"
 #include "ops/gradient_call.h"
 
 namespace fathom::ops {
@@ -40,6 +41,11 @@ class CompositeOp final : public Op {
       return composite_.forward(all);
     };
     return gradient_call(forward, moving, given);
+  }
+
+  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
+    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision,
+                 pass_ == Pass::kBackward ? composite_.slack : 1);
   }
 
  private:

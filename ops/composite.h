@@ -19,6 +19,7 @@ struct Composite {
   double read;          ///< elements of floating type that forward reads
   double written;       ///< and writes
   double gradients;     ///< elements of the inputs' gradients, which backward writes
+  double slack = 4;     ///< of a gradient's check: it goes through a chain of rounded results
   double integers = 0;  ///< that both read
 };
 

@@ -118,6 +118,7 @@ std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
        .read = x + ids* static_cast<double>(width + 1) + static_cast<double>(positions),
        .written = static_cast<double>(positions * n),
        .gradients = x + static_cast<double>(classes) * static_cast<double>(width + 1),
+       .slack = 16,  // a frequent word's gradients are added up in their own type
        .integers = ids},
       pass);
 }
