@@ -8,6 +8,7 @@ namespace {
 
 std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode) {
   Step step(row, {.mode = mode, .batch = default_batch(row, mode)});
+  if (mode == Mode::kTrain) step.run();  // optimizers make their state in the first one
   ops::NamedTensors parameters;
   for (const auto& parameter : step.workload().module().named_parameters()) {
     parameters.emplace_back(parameter.key(), parameter.value());

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "ops/check.h"
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -23,7 +24,7 @@ class ArgMax final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * count + sizeof(int64_t) * rows};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draw(seed).normal(sizes_)}; }
+  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(sizes_)}; }
 
   Call call(const Tensors& in) const override {
     return [x = in[0], dim = dim_, keepdim = keepdim_]() -> Tensors {

@@ -1,6 +1,7 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -33,7 +34,7 @@ class BatchedMatmul final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draw draw(seed);
+    Draws draw(seed);
     const auto& [batch, m, n, k, transpose_a, transpose_b, addend] = shape_;
     Tensors made;
     made.push_back(transpose_a ? draw.normal({batch, k, m}) : draw.normal({batch, m, k}));

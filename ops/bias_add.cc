@@ -1,5 +1,6 @@
 #include <ATen/ops/add.h>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -18,7 +19,7 @@ class BiasAdd final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draw draw(seed);
+    Draws draw(seed);
     return {draw.normal(sizes_), draw.normal({sizes_.back()})};
   }
 

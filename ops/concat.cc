@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -27,7 +28,7 @@ class Concat final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draw draw(seed);
+    Draws draw(seed);
     Tensors made;
     for (const auto& sizes : shape_.tensors) made.push_back(draw.normal(sizes));
     return made;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -18,7 +19,7 @@ class Copy final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * 2 * elements(stored_)};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draw(seed).normal(stored_)}; }
+  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(stored_)}; }
 
   Call call(const Tensors& in) const override {
     const at::Tensor source = transposed_ ? in[0].transpose(-2, -1) : in[0];

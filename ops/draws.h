@@ -16,6 +16,9 @@ class Draws {
   at::Tensor normal(at::IntArrayRef sizes, double deviation = 1) {
     return at::empty(sizes).normal_(0, deviation, generator_);
   }
+  at::Tensor uniform(at::IntArrayRef sizes, double low, double high) {
+    return at::empty(sizes).uniform_(low, high, generator_);
+  }
   /// A factor whose products with normal data of `fan_in` elements keep their deviation.
   at::Tensor weight(at::IntArrayRef sizes, int64_t fan_in) {
     return normal(sizes, 1 / std::sqrt(static_cast<double>(fan_in)));

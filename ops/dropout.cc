@@ -4,6 +4,7 @@
 #include <ATen/ops/native_dropout_backward.h>
 
 #include "ops/check.h"
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/moments.h"
 #include "ops/table.h"
@@ -25,7 +26,7 @@ class Dropout final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draw draw(seed);
+    Draws draw(seed);
     Tensors made{draw.normal(sizes_)};
     if (backward_) {
       const at::Tensor kept = draw.uniform(sizes_, 0, 1).ge(p_);

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "ops/clipped_relu_rnn.h"
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/kinds.h"
 #include "ops/table.h"
@@ -177,7 +178,7 @@ class Elementwise final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draw draw(seed);
+    Draws draw(seed);
     Tensors made;
     if (backward_) made.push_back(draw.normal(shape_.out));
     made.push_back(values(draw, rule_.operands[0], shape_.x));
@@ -203,12 +204,12 @@ class Elementwise final : public Op {
   bool in_place() const override { return shape_.in_place; }
 
  private:
-  static at::Tensor values(Draw& draw, Values values, at::IntArrayRef sizes) {
+  static at::Tensor values(Draws& draw, Values values, at::IntArrayRef sizes) {
     switch (values) {
       case Values::kPositive:
         return draw.uniform(sizes, 0.5, 2);
       case Values::kBeyondClip:
-        return draw.normal(sizes, 0, kClip / 2);
+        return draw.normal(sizes, kClip / 2);
       default:
         return draw.normal(sizes);
     }

@@ -1,18 +1,11 @@
 #include "ops/extents.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/empty.h>
-
 namespace fathom::ops {
 
 double elements(at::IntArrayRef sizes) {
   double product = 1;
   for (const int64_t extent : sizes) product *= static_cast<double>(extent);
   return product;
-}
-
-double element_bytes(fixtures::Precision precision) {
-  return precision == fixtures::Precision::kBf16 ? 2 : 4;
 }
 
 bool is_plain(const c10::IValue& argument) {
@@ -30,16 +23,6 @@ std::vector<std::vector<int64_t>> extents(const std::vector<at::Tensor>& tensors
   std::vector<std::vector<int64_t>> all;
   for (const auto& tensor : tensors) all.push_back(extents(tensor));
   return all;
-}
-
-Draw::Draw(uint64_t seed) : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {}
-
-at::Tensor Draw::normal(at::IntArrayRef sizes, double mean, double deviation) {
-  return at::empty(sizes).normal_(mean, deviation, generator_);
-}
-
-at::Tensor Draw::uniform(at::IntArrayRef sizes, double low, double high) {
-  return at::empty(sizes).uniform_(low, high, generator_);
 }
 
 }  // namespace fathom::ops

@@ -1,3 +1,4 @@
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/factory.h"
 #include "ops/table.h"
@@ -14,7 +15,7 @@ class Fill final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * elements(sizes_)};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draw(seed).normal(sizes_)}; }
+  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(sizes_)}; }
 
   Call call(const Tensors& in) const override {
     return [x = in[0]]() -> Tensors { return {x.fill_(1)}; };

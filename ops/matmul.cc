@@ -1,10 +1,9 @@
 #include "ops/matmul.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/addmm.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 
+#include "ops/draws.h"
 #include "ops/onednn/matmul.h"
 #include "ops/table.h"
 
@@ -19,15 +18,12 @@ class Matmul final : public Op {
   Cost cost(fixtures::Precision precision) const override { return matmul_cost(shape_, precision); }
 
   Tensors inputs(uint64_t seed) const override {
-    auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-    const auto normal = [&](at::IntArrayRef sizes) {
-      return at::empty(sizes).normal_(0, 1, generator);
-    };
+    Draws draw(seed);
     const auto& [m, n, k, transpose_a, transpose_b, bias] = shape_;
     Tensors made;
-    made.push_back(transpose_a ? normal({k, m}) : normal({m, k}));
-    made.push_back(transpose_b ? normal({n, k}) : normal({k, n}));
-    if (bias) made.push_back(normal({n}));
+    made.push_back(transpose_a ? draw.normal({k, m}) : draw.normal({m, k}));
+    made.push_back(transpose_b ? draw.normal({n, k}) : draw.normal({k, n}));
+    if (bias) made.push_back(draw.normal({n}));
     return made;
   }
 
@@ -58,9 +54,9 @@ Cost matmul_cost(const MatmulShape& shape, fixtures::Precision precision) {
   const auto m = static_cast<double>(shape.m);
   const auto n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k);
-  const double element = precision == fixtures::Precision::kBf16 ? 2 : 4;
   return {.flops = 2 * m * n * k,
-          .bytes = element * (m * k + k * n + m * n + (shape.bias ? n : 0))};
+
+          .bytes = element_bytes(precision) * (m * k + k * n + m * n + (shape.bias ? n : 0))};
 }
 
 std::unique_ptr<Op> make_matmul(Fields& fields, Pass /*pass*/) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -22,7 +23,7 @@ class Pad final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * (elements(sizes_) + elements(padded))};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draw(seed).normal(sizes_)}; }
+  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(sizes_)}; }
 
   Call call(const Tensors& in) const override {
     return [x = in[0], padding = padding_]() -> Tensors {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/factory.h"
 #include "ops/moments.h"
@@ -45,7 +46,7 @@ class Random final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * elements(sizes_)};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draw(seed).uniform(sizes_, 2, 3)}; }
+  Tensors inputs(uint64_t seed) const override { return {Draws(seed).uniform(sizes_, 2, 3)}; }
 
   Call call(const Tensors& in) const override {
     return [fill = rule_.fill, x = in[0]]() -> Tensors {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
 
@@ -31,7 +32,7 @@ class Sum final : public Op {
 
   /// Off zero, as losses are: sums that all but cancel say nothing of their roundings.
   Tensors inputs(uint64_t seed) const override {
-    return {Draw(seed).normal(shape_.sizes, /*mean=*/1)};
+    return {Draws(seed).normal(shape_.sizes).add_(1)};
   }
 
   Call call(const Tensors& in) const override {

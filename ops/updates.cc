@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "ops/check.h"
+#include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/rmsprop.h"
 #include "ops/table.h"
@@ -27,6 +29,7 @@ struct Rule {
   double touched;  ///< tensors of the parameters' size that are read or written
   std::size_t lists;
   Call (*call)(const std::vector<List>& lists);
+  double slack = 1;  ///< of the check
 };
 
 /// {parameters, gradients}.
@@ -91,7 +94,12 @@ constexpr std::array kRules{
     Rule{.name = "adam", .flops = 10, .touched = 7, .lists = 2, .call = adam},
     Rule{.name = "adagrad", .flops = 7, .touched = 5, .lists = 2, .call = adagrad},
     Rule{.name = "rmsprop", .flops = 7, .touched = 5, .lists = 3, .call = rmsprop_call},
-    Rule{.name = "clip_norm", .flops = 3, .touched = 2, .lists = 1, .call = clip_norm},
+    Rule{.name = "clip_norm",
+         .flops = 3,
+         .touched = 2,
+         .lists = 1,
+         .call = clip_norm,
+         .slack = 10},  // a sum over millions
 };
 
 /// Inputs: every list one after the other; outputs: the first list.
@@ -109,10 +117,10 @@ class Update final : public Op {
 
   /// Weights are so small that the first step of each rule shows in them.
   Tensors inputs(uint64_t seed) const override {
-    Draw draw(seed);
+    Draws draw(seed);
     Tensors made;
     if (rule_.lists > 1)
-      for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes, 0, 0.01));
+      for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes, 0.01));
     for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes));
     if (rule_.lists > 2)
       for (const auto& sizes : tensors_) made.push_back(draw.uniform(sizes, 0.1, 1));
@@ -129,6 +137,10 @@ class Update final : public Op {
   }
 
   bool in_place() const override { return true; }
+
+  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
+    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision, rule_.slack);
+  }
 
  private:
   const Rule& rule_;

@@ -184,7 +184,7 @@ constexpr int64_t kMostMacs = 1'000'000'000'000;
 
 TEST_P(EveryWorkload, RunsTheRecordedOps) {
   if (3 * row().macs * row().batch > kMostMacs) GTEST_SKIP() << "the step takes minutes";
-  fixtures::set_threads(fixtures::usable_cores());
+  fixtures::set_threads(1);
   EXPECT_EQ(recorded_shapes(row()), ops::recorded_text(row().name))
       << "written anew by ./fathom_bench --fathom_record=ops/shapes --benchmark_filter=^"
       << row().name << "/";
@@ -192,7 +192,7 @@ TEST_P(EveryWorkload, RunsTheRecordedOps) {
 
 TEST_P(EveryWorkload, StartsAtTheLossOfChance) {
   if (row().dataset != "ImageNet") GTEST_SKIP() << "its own tests know";
-  fixtures::set_threads(fixtures::usable_cores());
+  fixtures::set_threads(1);
   Step step(row(), {.batch = row().batch});
   step.run();
   EXPECT_GT(number(step), std::log(1000) - 0.2);  // logits of variance v start at ln 1000 + v / 2
