@@ -218,7 +218,7 @@ class Seq2seq final : public Workload {
          Translator::ContainedType::embedding(net_->target_words(), ids).unbind()) {
       outputs.push_back(net_->decode(word, encoding, read));
     }
-    const at::Tensor loss = sampled_loss(at::stack(outputs), batch);
+    at::Tensor loss = sampled_loss(at::stack(outputs), batch);
     last_loss_ = loss.detach();
     return loss;
   }

@@ -215,7 +215,8 @@ std::string shapes_json(const std::string& workload, const std::vector<RecordedO
   }
   std::set<std::string> names;
   std::string lines;
-  for (const auto& [row, in_inference] : rows) {
+  for (const auto& counted : rows) {
+    const RecordedOp& row = counted.first;
     std::string layer = row.layer;
     const auto name = [&] {
       return std::string(row.type->name) + '/' + layer + '/' + std::string(ops::name(row.op.pass));
@@ -226,7 +227,7 @@ std::string shapes_json(const std::string& workload, const std::vector<RecordedO
     nlohmann::ordered_json line{
         {"op", row.type->name}, {"layer", layer}, {"pass", ops::name(row.op.pass)}};
     if (row.count > 0) line["count"] = row.count;
-    if (in_inference > 0) line["infer_count"] = in_inference;
+    if (counted.second > 0) line["infer_count"] = counted.second;
     line.update(row.op.fields);
     std::string text;
     for (const auto& [field, value] : line.items()) {

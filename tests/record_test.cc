@@ -35,6 +35,7 @@ class Record : public testing::Test {
 
   /// A step of two layers of one shape and a third.
   std::vector<RecordedOp> step(bool train) {
+    for (const auto& weight : {first, second, third}) weight.mutable_grad().reset();
     return record(
         [&] {
           const torch::AutoGradMode grad(train);
