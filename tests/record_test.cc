@@ -20,11 +20,11 @@ using Lines = std::vector<std::string>;
 /// "layer pass m x n x k * count", the products only.
 Lines products(const std::vector<RecordedOp>& ops) {
   Lines lines;
-  for (const auto& [type, layer, op, count] : ops) {
-    if (type->name != "matmul") continue;
-    const auto extent = [&](const char* field) { return op.fields.at(field).dump(); };
-    lines.push_back(layer + ' ' + std::string(name(op.pass)) + ' ' + extent("m") + 'x' +
-                    extent("n") + 'x' + extent("k") + " *" + std::to_string(count));
+  for (const auto& one : ops) {
+    if (one.type->name != "matmul") continue;
+    const auto extent = [&](const char* field) { return one.op.fields.at(field).dump(); };
+    lines.push_back(one.layer + ' ' + std::string(name(one.op.pass)) + ' ' + extent("m") + 'x' +
+                    extent("n") + 'x' + extent("k") + " *" + std::to_string(one.count));
   }
   return lines;
 }

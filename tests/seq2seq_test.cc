@@ -300,7 +300,7 @@ TEST_F(Seq2seq, StartsAtTheLossOfWordsAtRandom) {
   const at::Tensor labels = batch[kTargetIds].slice(0, 1).to(at::kDouble);
   const at::Tensor share = (1 / (labels + 1)).log1p() / std::log(40'001.0);
   const at::Tensor expected = std::log(40'000.0) + (1 - (1 - share).pow(810)).log();
-  const at::Tensor weights = batch[kTargetWeights];
+  const at::Tensor& weights = batch[kTargetWeights];
   EXPECT_NEAR(full->loss(batch).item<double>(),
               ((expected * weights).sum(0) / weights.sum(0)).mean().item<double>(), 0.2);
 }
