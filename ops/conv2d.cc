@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 
 #include "ops/draws.h"
+#include "ops/extents.h"
 #include "ops/seen.h"
 #include "ops/table.h"
 
@@ -93,30 +94,22 @@ class Conv2d final : public Op {
             shape_.kernel[1]};
   }
 
-  static double elements(const std::array<int64_t, 4>& sizes) {
-    return static_cast<double>(sizes[0] * sizes[1]) * static_cast<double>(sizes[2] * sizes[3]);
-  }
-
   Conv2dShape shape_;
   bool bias_;
   Pass pass_;
 };
 
-/// Input and weight stand at `at`; stride, padding and dilation from `options` on, then `groups`.
-nlohmann::ordered_json seen_fields(const Seen& seen, std::size_t at, std::size_t options,
-                                   std::size_t groups) {
+nlohmann::ordered_json fields_of(const Conv2dShape& shape) {
   using Pair = std::array<int64_t, 2>;
-  const at::Tensor& x = seen.arguments[at].toTensor();
-  const at::Tensor& w = seen.arguments[at + 1].toTensor();
-  nlohmann::ordered_json fields{{"n", x.size(0)},
-                                {"c", x.size(1)},
-                                {"k", w.size(0)},
-                                {"image", {x.size(2), x.size(3)}},
-                                {"kernel", {w.size(2), w.size(3)}}};
-  put_unless(fields, "stride", seen_pair(seen.arguments[options]), Pair{1, 1});
-  put_unless(fields, "padding", seen_pair(seen.arguments[options + 1]), Pair{0, 0});
-  put_unless(fields, "dilation", seen_pair(seen.arguments[options + 2]), Pair{1, 1});
-  put_unless(fields, "groups", seen.arguments[groups].toInt(), int64_t{1});
+  nlohmann::ordered_json fields{{"n", shape.batch},
+                                {"c", shape.in_channels},
+                                {"k", shape.out_channels},
+                                {"image", shape.image},
+                                {"kernel", shape.kernel}};
+  put_unless(fields, "stride", shape.stride, Pair{1, 1});
+  put_unless(fields, "padding", shape.padding, Pair{0, 0});
+  put_unless(fields, "dilation", shape.dilation, Pair{1, 1});
+  put_unless(fields, "groups", shape.groups, int64_t{1});
   return fields;
 }
 
@@ -165,13 +158,13 @@ std::vector<SeenOp> recognise_conv2d(const Seen& seen) {
   if (!backward) {
     if (convolution && seen.arguments[6].toBool()) return {};  // transposed
     if (seen.arguments[4].isString()) return {};               // padding "same" or "valid"
-    auto fields = seen_fields(seen, 0, 3, convolution ? 8 : 6);
+    auto fields = fields_of(seen_conv2d(seen.arguments, 0, 3, convolution ? 8 : 6));
     if (given(seen.arguments[2])) fields["bias"] = true;
     return {{Pass::kForward, fields}};
   }
   if (seen.arguments[7].toBool()) return {};
   const auto wanted = seen.arguments[10].toBoolList();  // gradients to input, weight, bias
-  const auto fields = seen_fields(seen, 1, 4, 9);
+  const auto fields = fields_of(seen_conv2d(seen.arguments, 1, 4, 9));
   std::vector<SeenOp> made;
   if (wanted[0]) made.push_back({Pass::kDgrad, fields});
   if (wanted[1]) {

@@ -1,60 +1,43 @@
 #include "ops/profile.h"
 
-#include <ATen/SequenceNumber.h>
-#include <ATen/record_function.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
+
+#include "ops/watch.h"
 
 namespace fathom::ops {
 namespace {
 
-constexpr std::string_view kAten = "aten::";
-constexpr std::string_view kScope = "op:";
-
 using Clock = std::chrono::steady_clock;
 
-/// Adds up what RecordFunction reports of one thread.
-class Watcher {
+/// Adds up the time of one thread.
+class Stopwatch final : public Watcher {
  public:
-  void start(const at::RecordFunction& function) {
-    if (!wanted(function)) return;
-    if (inside_ > 0) {  // an op of a kind: what is in there is part of it
-      ++inside_;
-      return;
-    }
+  bool start(const Event& event) override {
     Frame frame;
-    if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
-      const Scope* scope = owner(function.seqNr());
-      frame.op = scope == nullptr ? nullptr : scope->op;
-      if (scope != nullptr) {
-        frame.more = scope == std::exchange(last_owner_, scope);  // one call has several nodes
+    if (!event.seen.name.empty()) {  // a node without a name only holds ops
+      frame.op = &known(event.seen.name);
+      if (event.what == Event::What::kNode) {  // one call of a scope has several
+        frame.more = event.scope == std::exchange(last_owner_, event.scope);
       }
-    } else {
-      frame.op = &known(function.name());
-      frame.sequence = sequence();
     }
     frame.begin = Clock::now();
     stack_.push_back(frame);
-    if (frame.op != nullptr && frame.op->kind != nullptr) inside_ = 1;
+    return frame.op != nullptr && frame.op->kind != nullptr;
   }
 
-  void end(const at::RecordFunction& function) {
-    if (!wanted(function) || (inside_ > 0 && --inside_ > 0)) return;
+  void end() override {
+    const auto now = Clock::now();
     const Frame frame = stack_.back();
     stack_.pop_back();
-    const auto whole = Clock::now() - frame.begin;
+    const auto whole = now - frame.begin;
     if (!stack_.empty()) stack_.back().inner += whole;
-    if (frame.op == nullptr) return;  // a node that only holds ops
+    if (frame.op == nullptr) return;
     if (!frame.more) ++frame.op->time->count;
     frame.op->time->seconds += std::chrono::duration<double>(whole - frame.inner).count();
-    if (function.scope() == at::RecordScope::USER_SCOPE) {
-      scopes_[frame.sequence] = {.end = sequence(), .op = frame.op};
-    }
   }
 
   Profile profile(Clock::duration whole) const {
@@ -78,37 +61,15 @@ class Watcher {
   struct Frame {
     const Op* op = nullptr;
     bool more = false;  ///< of a call that is counted already
-    int64_t sequence = 0;
     Clock::time_point begin;
     Clock::duration inner{};  ///< of the frames directly inside
   };
 
-  struct Scope {
-    int64_t end;  ///< the first of autograd's numbers after it
-    const Op* op;
-  };
-
-  /// Autograd's own events around its nodes have other names.
-  static bool wanted(const at::RecordFunction& function) {
-    switch (function.scope()) {
-      case at::RecordScope::FUNCTION:
-        return std::string_view(function.name()).starts_with(kAten);
-      case at::RecordScope::USER_SCOPE:
-        return std::string_view(function.name()).starts_with(kScope);
-      default:
-        return true;
-    }
-  }
-
-  /// The number that autograd gives to its next node.
-  static int64_t sequence() { return static_cast<int64_t>(at::sequence_number::peek()); }
-
-  const Op& known(const char* name) {
+  const Op& known(std::string_view name) {
     const auto found = ops_.find(name);  // it may end with its event: the map keeps a copy
     if (found != ops_.end()) return found->second;
     const OpKind* kind = kind_of(name);
-    const std::string type(kind != nullptr ? kind->name
-                                           : std::string_view(name).substr(kAten.size()));
+    const std::string type(kind != nullptr ? kind->name : name.substr(name.rfind(':') + 1));
     auto& time = times_[type];
     if (time.type.empty()) {
       time.type = type;
@@ -117,55 +78,19 @@ class Watcher {
     return ops_.emplace(name, Op{kind, &time}).first->second;
   }
 
-  /// The scope whose gradient a node of the backward pass makes; null for none.
-  const Scope* owner(int64_t node) const {
-    const auto after = scopes_.upper_bound(node);
-    if (after == scopes_.begin()) return nullptr;
-    const Scope& scope = std::prev(after)->second;
-    return node < scope.end ? &scope : nullptr;
-  }
-
-  std::unordered_map<std::string, Op> ops_;
+  std::map<std::string, Op, std::less<>> ops_;
   std::map<std::string, OpTime> times_;
-  std::map<int64_t, Scope> scopes_;  ///< by the first of autograd's numbers in them
-  const Scope* last_owner_ = nullptr;
+  int64_t last_owner_ = -1;  ///< the scope of the last node that has one
   std::vector<Frame> stack_;
-  int64_t inside_ = 0;  ///< open events of an op of a kind, itself included
 };
-
-/// RecordFunction takes plain function pointers, so what they write to cannot travel with them.
-thread_local Watcher* watcher = nullptr;
-
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  watcher->start(function);
-  return nullptr;
-}
-
-void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
-  watcher->end(function);
-}
 
 }  // namespace
 
 Profile profile(const std::function<void()>& work) {
-  Watcher here;
-  struct Watch {
-    at::CallbackHandle handle;
-    explicit Watch(Watcher& target) {
-      watcher = &target;
-      handle = at::addThreadLocalCallback(
-          at::RecordFunctionCallback(on_start, on_end)
-              .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                       at::RecordScope::USER_SCOPE}));
-    }
-    ~Watch() {
-      at::removeCallback(handle);
-      watcher = nullptr;
-    }
-  } const watch(here);
+  Stopwatch stopwatch;
   const auto begin = Clock::now();
-  work();
-  return here.profile(Clock::now() - begin);
+  watch(stopwatch, work, /*arguments=*/false);
+  return stopwatch.profile(Clock::now() - begin);
 }
 
 }  // namespace fathom::ops

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "ops/conv2d.h"
 #include "ops/op.h"
 
 namespace fathom::ops {
@@ -24,6 +25,23 @@ inline std::array<int64_t, 2> seen_pair(const c10::IValue& value) {
 inline std::array<int64_t, 2> seen_pair(const c10::IValue& value,
                                         const std::array<int64_t, 2>& fallback) {
   return value.toIntVector().empty() ? fallback : seen_pair(value);
+}
+
+/// The shape of a convolution: image and weight stand at `first`; stride, padding and dilation from
+/// `options` on.
+inline Conv2dShape seen_conv2d(c10::ArrayRef<const c10::IValue> arguments, std::size_t first,
+                               std::size_t options, std::size_t groups) {
+  const at::Tensor& image = arguments[first].toTensor();
+  const at::Tensor& weight = arguments[first + 1].toTensor();
+  return {.batch = image.size(0),
+          .in_channels = image.size(1),
+          .out_channels = weight.size(0),
+          .groups = arguments[groups].toInt(),
+          .image = {image.size(2), image.size(3)},
+          .kernel = {weight.size(2), weight.size(3)},
+          .stride = seen_pair(arguments[options]),
+          .padding = seen_pair(arguments[options + 1]),
+          .dilation = seen_pair(arguments[options + 2])};
 }
 
 /// `sizes` as [outer, extent, inner] around `axis`, which kernels over one axis see of a contiguous

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "ops/seen.h"
+
 // The release LibTorch never sets the flag that a debug build's RecordFunction::inputs() asserts.
 #ifndef NDEBUG
 #error \
@@ -30,27 +32,6 @@ void add_matmul(const at::Tensor& a, const at::Tensor& b, double batch, bool bia
   work->flops += flops;
   work->macs += flops / 2;
   if (a.dim() == 2) work->matmuls.push_back(shape);
-}
-
-std::array<int64_t, 2> pair(const c10::IValue& value) {
-  const auto values = value.toIntVector();
-  return {values.front(), values.back()};
-}
-
-/// `at` is where input and weight stand; stride, padding and dilation follow at `options`, groups
-/// at `options + 5`.
-Conv2dShape conv2d_shape(Arguments arguments, std::size_t at, std::size_t options) {
-  const at::Tensor& image = arguments[at].toTensor();
-  const at::Tensor& weight = arguments[at + 1].toTensor();
-  return {.batch = image.size(0),
-          .in_channels = image.size(1),
-          .out_channels = weight.size(0),
-          .groups = arguments[options + 5].toInt(),
-          .image = {image.size(2), image.size(3)},
-          .kernel = {weight.size(2), weight.size(3)},
-          .stride = pair(arguments[options]),
-          .padding = pair(arguments[options + 1]),
-          .dilation = pair(arguments[options + 2])};
 }
 
 /// Multiply-accumulates of an LSTM layer's, or several layers', forward pass: each weight meets
@@ -91,12 +72,12 @@ void note(std::string_view op, Arguments arguments) {
     add_matmul(arguments[1].toTensor(), arguments[2].toTensor(),
                static_cast<double>(arguments[1].toTensor().size(0)), true);
   } else if (op == "aten::convolution") {
-    const Conv2dShape shape = conv2d_shape(arguments, 0, 3);
+    const Conv2dShape shape = seen_conv2d(arguments, 0, 3, 8);
     work->flops += conv2d_flops(shape);
     work->macs += conv2d_macs(shape);
   } else if (op == "aten::convolution_backward") {
     const auto wanted = arguments[10].toBoolList();  // gradients to input, weight, bias
-    work->flops += conv2d_flops(conv2d_shape(arguments, 1, 4)) * (int{wanted[0]} + int{wanted[1]});
+    work->flops += conv2d_flops(seen_conv2d(arguments, 1, 4, 9)) * (int{wanted[0]} + int{wanted[1]});
   } else if (op == "aten::mkldnn_rnn_layer" || op == "aten::mkldnn_rnn_layer_backward") {
     add_rnn(rnn_macs(arguments[0].toTensor(), {arguments[1].toTensor(), arguments[2].toTensor()}),
             op == "aten::mkldnn_rnn_layer");

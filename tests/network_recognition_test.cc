@@ -15,7 +15,6 @@
 #include <ATen/ops/randn.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -23,61 +22,14 @@
 
 #include "ops/additive_attention.h"
 #include "ops/clipped_relu_rnn.h"
-#include "ops/kinds.h"
 #include "ops/local_response_norm.h"
 #include "ops/lstm_cell.h"
+#include "ops/record.h"
 #include "ops/sampled_softmax.h"
-#include "tests/make_op.h"
+#include "tests/op_cases.h"
 
 namespace fathom::ops {
 namespace {
-
-using Json = nlohmann::ordered_json;
-using tests::make_op;
-
-struct Row {
-  std::string_view type;
-  Pass pass;
-  std::string fields;
-};
-
-/// What the outermost calls of kinds in a piece of work are recognised as.
-struct Watch {
-  std::vector<Row> rows;
-  int64_t inside = 0;
-};
-Watch* watch = nullptr;
-
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  const OpKind* kind = kind_of(function.name());
-  if (kind == nullptr || watch->inside++ > 0) return nullptr;
-  for (const auto& type : op_types()) {
-    if (type.name != kind->name) continue;
-    for (const auto& [pass, fields] : type.recognise({function.name(), function.inputs()})) {
-      watch->rows.push_back({type.name, pass, fields.dump()});
-    }
-  }
-  return nullptr;
-}
-
-void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
-  if (kind_of(function.name()) != nullptr) --watch->inside;
-}
-
-/// Rows of `run` and of its backward pass.
-std::vector<Row> recognised(const std::function<at::Tensor()>& run) {
-  Watch all;
-  watch = &all;
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(on_start, on_end)
-          .needsInputs(true)
-          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
-  const at::Tensor result = run();
-  result.backward(at::ones_like(result));
-  at::removeCallback(handle);
-  std::erase_if(all.rows, [](const Row& row) { return row.type == "matmul"; });
-  return all.rows;
-}
 
 struct RealCall {
   const char* type;
@@ -88,14 +40,12 @@ struct RealCall {
 at::Tensor leaf(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(); }
 
 std::vector<RealCall> real_calls() {
-  const Pass forward = Pass::kForward;
-  const Pass backward = Pass::kBackward;
   return {
       {"conv2d",
        [] {
          return at::conv2d(leaf({2, 4, 9, 7}), leaf({6, 2, 3, 2}), leaf({6}), {2, 1}, {1, 0}, 1, 2);
        },
-       {{forward,
+       {{kForward,
          R"({"n":2,"c":4,"k":6,"image":[9,7],"kernel":[3,2],"stride":[2,1],"padding":[1,0],"groups":2,"bias":true})"},
         {Pass::kDgrad,
          R"({"n":2,"c":4,"k":6,"image":[9,7],"kernel":[3,2],"stride":[2,1],"padding":[1,0],"groups":2})"},
@@ -105,43 +55,44 @@ std::vector<RealCall> real_calls() {
        [] {
          return at::conv2d(at::randn({1, 3, 5, 5}), leaf({2, 3, 3, 3}));
        },
-       {{forward, R"({"n":1,"c":3,"k":2,"image":[5,5],"kernel":[3,3]})"},
+       {{kForward, R"({"n":1,"c":3,"k":2,"image":[5,5],"kernel":[3,3]})"},
         {Pass::kWgrad, R"({"n":1,"c":3,"k":2,"image":[5,5],"kernel":[3,3]})"}}},
       {"max_pool",
        [] {
          return at::max_pool2d(leaf({2, 3, 9, 7}), {3, 3}, {2, 2}, {1, 1});
        },
-       {{forward, R"({"sizes":[2,3,9,7],"kernel":[3,3],"stride":[2,2],"padding":[1,1]})"},
-        {backward, R"({"sizes":[2,3,9,7],"kernel":[3,3],"stride":[2,2],"padding":[1,1]})"}}},
+       {{kForward, R"({"sizes":[2,3,9,7],"kernel":[3,3],"stride":[2,2],"padding":[1,1]})"},
+        {kBackward, R"({"sizes":[2,3,9,7],"kernel":[3,3],"stride":[2,2],"padding":[1,1]})"}}},
       {"max_pool",
        [] {
          return at::max_pool2d(leaf({2, 3, 8, 8}), {2, 2});
        },
-       {{forward, R"({"sizes":[2,3,8,8],"kernel":[2,2]})"},
-        {backward, R"({"sizes":[2,3,8,8],"kernel":[2,2]})"}}},
+       {{kForward, R"({"sizes":[2,3,8,8],"kernel":[2,2]})"},
+        {kBackward, R"({"sizes":[2,3,8,8],"kernel":[2,2]})"}}},
       {"avg_pool",
        [] {
          return at::adaptive_avg_pool2d(leaf({2, 3, 7, 7}), {1, 1});
        },
-       {{forward, R"({"sizes":[2,3,7,7],"output":[1,1]})"}}},
+       {{kForward, R"({"sizes":[2,3,7,7],"output":[1,1]})"}}},
       {"avg_pool",
        [] {
          return at::adaptive_avg_pool2d(leaf({2, 3, 7, 7}), {3, 2});
        },
-       {{forward, R"({"sizes":[2,3,7,7],"output":[3,2]})"},
-        {backward, R"({"sizes":[2,3,7,7],"output":[3,2]})"}}},
+       {{kForward, R"({"sizes":[2,3,7,7],"output":[3,2]})"},
+        {kBackward, R"({"sizes":[2,3,7,7],"output":[3,2]})"}}},
       {"batch_norm",
        [] {
          return at::batch_norm(leaf({2, 3, 5, 5}), leaf({3}), leaf({3}), at::zeros({3}),
                                at::ones({3}), true, 0.1, 1e-5, true);
        },
-       {{forward, R"({"sizes":[2,3,5,5]})"}, {backward, R"({"sizes":[2,3,5,5]})"}}},
+       {{kForward, R"({"sizes":[2,3,5,5]})"}, {kBackward, R"({"sizes":[2,3,5,5]})"}}},
       {"local_response_norm",
        [] {
          return local_response_norm(leaf({2, 7, 3, 3}),
                                     {.size = 5, .alpha = 0.5, .beta = 0.75, .bias = 2});
        },
-       {{forward, R"({"sizes":[2,7,3,3],"size":5,"alpha":0.5,"beta":0.75,"bias":2.0})"}}},
+       {{kForward, R"({"sizes":[2,7,3,3],"size":5,"alpha":0.5,"beta":0.75,"bias":2.0})"},
+        {kBackward, R"({"sizes":[2,7,3,3],"size":5,"alpha":0.5,"beta":0.75,"bias":2.0})"}}},
       {"lstm",
        [] {
          const at::Tensor start = at::zeros({2, 3, 4});
@@ -151,57 +102,61 @@ std::vector<RealCall> real_calls() {
          return std::get<0>(
              at::lstm(leaf({5, 3, 6}), {start, start}, weights, true, 2, 0, true, false, false));
        },
-       {{forward, R"({"steps":5,"n":3,"inputs":6,"width":4,"bias":true})"},
-        {forward, R"({"steps":5,"n":3,"inputs":4,"width":4,"bias":true})"},
-        {backward, R"({"steps":5,"n":3,"inputs":4,"width":4,"bias":true})"},
-        {backward, R"({"steps":5,"n":3,"inputs":6,"width":4,"bias":true})"}}},
+       {{kForward, R"({"steps":5,"n":3,"inputs":6,"width":4,"bias":true})"},
+        {kForward, R"({"steps":5,"n":3,"inputs":4,"width":4,"bias":true})"},
+        {kBackward, R"({"steps":5,"n":3,"inputs":4,"width":4,"bias":true})"},
+        {kBackward, R"({"steps":5,"n":3,"inputs":6,"width":4,"bias":true})"}}},
       {"lstm_cell",
        [] {
          return lstm_cell(leaf({3, 5}), {.h = leaf({3, 4}), .c = leaf({3, 4})}, leaf({16, 9}),
                           leaf({16}))
              .h;
        },
-       {{forward, R"({"n":3,"inputs":5,"width":4})"}}},
+       {{kForward, R"({"n":3,"inputs":5,"width":4})"},
+        {kBackward, R"({"n":3,"inputs":5,"width":4})"}}},
       {"rnn",
        [] {
          return clipped_relu_rnn(leaf({5, 2, 3}), leaf({3, 3}), at::arange(4, 6),
                                  Direction::kBackward);
        },
-       {{forward, R"({"frames":5,"n":2,"width":3,"reverse":true})"}}},
+       {{kForward, R"({"frames":5,"n":2,"width":3,"reverse":true})"},
+        {kBackward, R"({"frames":5,"n":2,"width":3,"reverse":true})"}}},
       {"attention",
        [] {
          return additive_attention(leaf({2, 5, 3}), leaf({2, 5, 4}), leaf({2, 4}), leaf({1, 4}));
        },
-       {{forward, R"({"n":2,"places":5,"width":3,"query":4})"}}},
+       {{kForward, R"({"n":2,"places":5,"width":3,"query":4})"},
+        {kBackward, R"({"n":2,"places":5,"width":3,"query":4})"}}},
       {"sampled_softmax",
        [] {
          return sampled_softmax(leaf({2, 3, 4}), leaf({23, 4}), leaf({23}),
                                 at::randint(23, {2, 3}, at::kLong), draw_log_uniform(2, 5, 23));
        },
-       {{forward, R"({"positions":2,"n":3,"width":4,"classes":23,"candidates":5})"}}},
+       {{kForward, R"({"positions":2,"n":3,"width":4,"classes":23,"candidates":5})"},
+        {kBackward, R"({"positions":2,"n":3,"width":4,"classes":23,"candidates":5})"}}},
       {"ctc_loss",
        [] {
          return at::ctc_loss(leaf({9, 2, 5}), at::randint(1, 5, {5}, at::kInt),
                              at::arange(8, 10, at::kInt), at::arange(2, 4, at::kInt), 0,
                              at::Reduction::None, true);
        },
-       {{forward, R"({"frames":9,"n":2,"classes":5,"labels":3})"},
-        {backward, R"({"frames":9,"n":2,"classes":5,"labels":3})"}}},
+       {{kForward, R"({"frames":9,"n":2,"classes":5,"labels":3})"},
+        {kBackward, R"({"frames":9,"n":2,"classes":5,"labels":3})"}}},
       {"softmax",
        [] {
          return at::softmax(leaf({2, 5, 3}), 1);
        },
-       {{forward, R"({"sizes":[2,5,3]})"}, {backward, R"({"sizes":[2,5,3]})"}}},
+       {{kForward, R"({"sizes":[2,5,3]})"}, {kBackward, R"({"sizes":[2,5,3]})"}}},
       {"softmax",
        [] {
          return at::softmax(leaf({2, 5, 3}), -1);
        },
-       {{forward, R"({"sizes":[10,3]})"}, {backward, R"({"sizes":[10,3]})"}}},
+       {{kForward, R"({"sizes":[10,3]})"}, {kBackward, R"({"sizes":[10,3]})"}}},
       {"softmax_cross_entropy",
        [] {
          return at::cross_entropy_loss(leaf({5, 7}), at::randint(7, {5}, at::kLong));
        },
-       {{forward, R"({"n":5,"classes":7})"}, {backward, R"({"n":5,"classes":7})"}}},
+       {{kForward, R"({"n":5,"classes":7})"}, {kBackward, R"({"n":5,"classes":7})"}}},
       {"softmax_cross_entropy",
        [] {
          return at::log_softmax(leaf({5, 7}), 1);
@@ -211,37 +166,40 @@ std::vector<RealCall> real_calls() {
        [] {
          return at::embedding(leaf({11, 3}), at::randint(11, {2, 4}, at::kLong));
        },
-       {{forward, R"({"rows":11,"width":3,"ids":8})"},
-        {backward, R"({"rows":11,"width":3,"ids":8})"}}},
+       {{kForward, R"({"rows":11,"width":3,"ids":8})"},
+        {kBackward, R"({"rows":11,"width":3,"ids":8})"}}},
       {"embedding",
        [] {
          return at::embedding(leaf({11, 3}), at::randint(11, {2, 4}, at::kLong), -1, false, true);
        },
-       {{forward, R"({"rows":11,"width":3,"ids":8})"},
-        {backward, R"({"rows":11,"width":3,"ids":8,"sparse":true})"}}},
+       {{kForward, R"({"rows":11,"width":3,"ids":8})"},
+        {kBackward, R"({"rows":11,"width":3,"ids":8,"sparse":true})"}}},
       {"gather",
        [] {
          return leaf({5, 4}).gather(1, at::randint(4, {5, 1}, at::kLong));
        },
-       {{forward, R"({"sizes":[5,4],"picks":1})"}, {backward, R"({"sizes":[5,4],"picks":1})"}}},
+       {{kForward, R"({"sizes":[5,4],"picks":1})"}, {kBackward, R"({"sizes":[5,4],"picks":1})"}}},
   };
 }
 
 TEST(NetworkOpRecognition, GivesTheRowsOfRealCalls) {
   for (const auto& [type, run, expected] : real_calls()) {
     at::Tensor result;
-    const auto rows = recognised([&run = run, &result] { return result = run(); });
+    const auto work = [&run = run, &result] {
+      result = run();
+      result.backward(at::ones_like(result));
+    };
     std::vector<std::pair<Pass, std::string>> found;
-    for (const auto& row : rows) {
-      if (row.type == type) found.emplace_back(row.pass, row.fields);
+    for (const auto& row : record(work, {})) {
+      if (row.type->name == type) found.emplace_back(row.op.pass, row.op.fields.dump());
     }
     const std::vector<std::pair<Pass, std::string>> wanted(expected.begin(), expected.end());
     EXPECT_EQ(found, wanted) << type;
     for (const auto& [pass, fields] : found) {
-      const auto op = make_op(type, pass, Json::parse(fields));
+      const auto op = make_op(type, pass, nlohmann::json::parse(fields));
       const Tensors outputs = op->call(op->inputs(1))();
       // Ids of several axes are one list in a row.
-      if (pass == Pass::kForward && found.size() <= 3) {
+      if (pass == kForward && found.size() <= 3) {
         EXPECT_EQ(outputs[0].numel(), result.numel()) << type;
       }
     }

@@ -18,54 +18,17 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
 #include "models/optimizers.h"
-#include "ops/kinds.h"
+#include "ops/record.h"
 #include "ops/rmsprop.h"
 #include "ops/sampled_softmax.h"
-#include "tests/op_rows.h"
+#include "tests/op_cases.h"
 
 namespace fathom::ops {
 namespace {
-
-struct Found {
-  std::string type;
-  SeenOp op;
-};
-
-/// Outermost events of a kind, as the recorder asks for them; callbacks are plain functions.
-thread_local std::vector<Found> found;
-thread_local int inside = 0;
-
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  const OpKind* kind = kind_of(function.name());
-  if (kind == nullptr || ++inside > 1) return nullptr;
-  for (const auto& type : op_types()) {
-    if (type.name != kind->name) continue;
-    for (auto& op : type.recognise({function.name(), function.inputs()}))
-      found.push_back({std::string(type.name), std::move(op)});
-  }
-  return nullptr;
-}
-
-void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
-  if (kind_of(function.name()) != nullptr) --inside;
-}
-
-template <typename Work>
-std::vector<Found> seen_of(const Work& work) {
-  found.clear();
-  const auto handle = at::addThreadLocalCallback(
-      at::RecordFunctionCallback(on_start, on_end)
-          .needsInputs(true)
-          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}));
-  work();
-  at::removeCallback(handle);
-  return found;
-}
 
 /// The call, and the row that it is seen as; "" for none.
 struct Recognition {
@@ -202,16 +165,16 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(Recognised, CallsAreTheirRow) {
   const at::Tensor x = at::randn({6, 5});
   at::Tensor result;
-  const auto rows = seen_of([&] { result = GetParam().call(x); });
+  const auto rows = record([&] { result = GetParam().call(x); }, {});
   if (GetParam().type[0] == '\0') {
     EXPECT_TRUE(rows.empty()) << rows[0].op.fields;
     return;
   }
   ASSERT_FALSE(rows.empty());
-  EXPECT_EQ(rows.back().type, GetParam().type);
+  EXPECT_EQ(rows.back().type->name, GetParam().type);
   EXPECT_EQ(rows.back().op.pass, GetParam().pass);
   EXPECT_EQ(rows.back().op.fields.dump(), GetParam().fields);
-  const auto op = made(rows.back().type, rows.back().op.pass, rows.back().op.fields);
+  const auto op = make_op(rows.back().type->name, rows.back().op.pass, rows.back().op.fields);
   const at::Tensor again = op->call(op->inputs(1))()[0];
   if (result.dim() > 0) {
     EXPECT_EQ(again.numel(), result.numel());
@@ -229,11 +192,11 @@ TEST(Recognise, TellsBackwardPasses) {
               return at::huber_loss(x, at::zeros_like(x), at::Reduction::Sum, 1);
             }}}) {
     const at::Tensor y = call(at::randn({6, 5}).requires_grad_());
-    const auto rows = seen_of([&] { y.sum().backward(); });
+    const auto rows = record([&] { y.sum().backward(); }, {});
     const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&](const Found& one) { return one.op.pass == kBackward; });
+                                  [&](const RecordedOp& one) { return one.op.pass == kBackward; });
     ASSERT_NE(row, rows.end()) << type;
-    EXPECT_EQ(row->type, type);
+    EXPECT_EQ(row->type->name, type);
     EXPECT_EQ(row->op.fields.dump(), R"({"sizes":[6,5]})");
   }
 }
@@ -243,12 +206,12 @@ TEST(Recognise, ReadsTheParametersOfUpdates) {
   const c10::ArrayRef<const c10::IValue> arguments(listed.data(), listed.size());
   for (const char* type : {"sgd", "momentum", "adam", "adagrad", "rmsprop", "clip_norm"}) {
     const std::string scope = "op:" + std::string(type);
-    const auto rows = type_of(type).recognise({scope, arguments});
+    const auto rows = op_type(type)->recognise({scope, arguments});
     ASSERT_EQ(rows.size(), 1U);
     EXPECT_EQ(rows[0].pass, kUpdate);
     EXPECT_EQ(rows[0].fields.dump(), R"({"tensors":[[3,5],[1]]})");
-    EXPECT_TRUE(type_of(type).recognise({"op:other", arguments}).empty());
-    EXPECT_TRUE(type_of(type).recognise({scope, {}}).empty());
+    EXPECT_TRUE(op_type(type)->recognise({"op:other", arguments}).empty());
+    EXPECT_TRUE(op_type(type)->recognise({scope, {}}).empty());
   }
 }
 
@@ -257,15 +220,18 @@ TEST(Recognise, SeesTheUpdatesOfModels) {
   for (const auto& parameter : net->parameters())
     parameter.mutable_grad() = at::ones_like(parameter);
   auto sgd = models::sgd(0.1);
-  const auto rows = seen_of([&] {
-    models::clip_norm(*net, 1);
-    sgd.step(*net);
-    const at::Tensor p = at::randn({7});
-    rmsprop({p}, {p.clone()}, {p.square()}, {.rate = 1e-3, .decay = 0.9, .epsilon = 0.1});
-  });
+  const auto rows = record(
+      [&] {
+        models::clip_norm(*net, 1);
+        sgd.step(*net);
+        const at::Tensor p = at::randn({7});
+        rmsprop({p}, {p.clone()}, {p.square()}, {.rate = 1e-3, .decay = 0.9, .epsilon = 0.1});
+      },
+      {});
   std::vector<std::string> updates;
   for (const auto& row : rows)
-    if (row.op.pass == kUpdate) updates.push_back(row.type + row.op.fields.dump());
+    if (row.op.pass == kUpdate)
+      updates.push_back(std::string(row.type->name) + row.op.fields.dump());
   EXPECT_EQ(updates, (std::vector<std::string>{R"(clip_norm{"tensors":[[2,3],[2]]})",
                                                R"(sgd{"tensors":[[2,3],[2]]})",
                                                R"(rmsprop{"tensors":[[7]]})"}));

@@ -4,6 +4,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,6 +60,15 @@ TEST_F(ProfileTest, KeepsLibTorchsNameOfWhatNoKindClaims) {
   const Profile found = profile([&] { square.view({32, 128}).cumsum(0); });
   EXPECT_EQ(time_of(found, "cumsum").count, 1);
   EXPECT_EQ(time_of(found, "view").count, 1);
+}
+
+TEST_F(ProfileTest, KeepsTheNameOfAScopeThatNoKindClaims) {
+  const Profile found = profile([&] {
+    RECORD_USER_SCOPE("op:mine");
+    at::mm(square, square);
+  });
+  EXPECT_EQ(time_of(found, "mine").count, 1);
+  EXPECT_EQ(time_of(found, "matmul").count, 0) << "counted at two levels";
 }
 
 TEST_F(ProfileTest, GivesAScopeItsGradientsToo) {
