@@ -1,13 +1,15 @@
 // What the timed loop adds to a step, beside a bare Google Benchmark loop over the same step in the
-// same process: an empty one, and the shortest of a workload, on one thread.
+// same process: an empty one, a short op, and the shortest of a workload, on one thread.
 //   build/default/harness_cost --benchmark_repetitions=9
 //   --benchmark_enable_random_interleaving=true
-// The harness may add 200 ns to a step, and 1 % to memnet/infer.
+// The harness may add 200 ns to a step, and 1 % to an op of 5 us and to memnet/infer.
 #include <chrono>
 
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/loop.h"
 #include "benchmarks/model_task.h"
+#include "benchmarks/op_task.h"
+#include "ops/shapes.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -54,6 +56,16 @@ std::unique_ptr<Task> make_memnet() {
   return make_model_task(memnet, {.mode = models::Mode::kInfer, .batch = memnet.batch});
 }
 
+/// A product that takes some 5 us.
+std::unique_ptr<Task> make_short_op() {
+  const auto rows = ops::parse_shapes(
+      R"({"workload": "harness", "rows": [
+          {"op": "matmul", "layer": "short", "pass": "forward", "count": 1, "m": 64,
+           "n": 64, "k": 48}]})",
+      "harness");
+  return make_op_task(rows[0], {});
+}
+
 void bare(benchmark::State& state, Task& task) {
   fixtures::set_threads(1);
   task.rehearse();
@@ -74,13 +86,15 @@ int main(int argc, char** argv) {
   const std::vector<Row> rows{
       row("harness/one_step_a_sample", [] { return std::make_unique<EmptyTask>(1e-3); }),
       row("harness/many_steps_a_sample", [] { return std::make_unique<EmptyTask>(0); }),
-      row("harness/memnet_infer", make_memnet)};
+      row("harness/short_op", make_short_op), row("harness/memnet_infer", make_memnet)};
   const auto add = [](const std::string& name, auto body) {
     benchmark::RegisterBenchmark(name.c_str(), body)->MeasureProcessCPUTime()->UseRealTime();
   };
   EmptyTask empty(0);
+  const auto short_op = make_short_op();
   const auto memnet = make_memnet();
   add("bare/empty", [&empty](benchmark::State& state) { bare(state, empty); });
+  add("bare/short_op", [&short_op](benchmark::State& state) { bare(state, *short_op); });
   add("bare/memnet_infer", [&memnet](benchmark::State& state) { bare(state, *memnet); });
   for (const Row& each : rows) {
     add(each.name, [&loop, &each](benchmark::State& state) { loop.run(state, each); });

@@ -162,7 +162,7 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
   }
   if (figures.bytes) {
     set_rate(state, "bytes", *figures.bytes);
-    if (*figures.bytes > last_level_cache_bytes(row.device, row.threads)) {
+    if (figures.working_set >= kBeyondCache * last_level_cache_bytes(row.device, row.threads)) {
       const double peak = peaks_.bytes(row.device, row.threads).rate;
       if (peak > 0) set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak);
     }

@@ -3,6 +3,7 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/InferenceMode.h>
 
+#include <map>
 #include <stdexcept>
 
 #include "ops/check.h"
@@ -20,7 +21,8 @@ class OpTask final : public Task {
     if (op_->in_place()) {
       for (const auto& input : inputs_) before_.push_back(input.clone());
     }
-    call_ = op_->call(inputs_);
+    call_ = options.backend == ops::Backend::kNative ? op_->native(inputs_) : op_->call(inputs_);
+    if (call_ == nullptr) throw std::logic_error("no such backend for this op");
     const ops::Cost cost = op_->cost(options.precision);
     if (cost.flops > 0) figures_.flops = cost.flops;
     if (cost.bytes > 0) figures_.bytes = cost.bytes;
@@ -32,7 +34,7 @@ class OpTask final : public Task {
 
   /// Libraries plan for a thread count, so their kernels are prepared anew.
   void threads_changed() override {
-    if (options_.backend == ops::Backend::kTorch) return;
+    if (options_.backend != ops::Backend::kOneDnn) return;
     const c10::InferenceMode inference;
     outputs_ = call_();
     for (auto& output : outputs_) output = output.contiguous().zero_();
@@ -62,7 +64,17 @@ class OpTask final : public Task {
     }
   }
 
-  Figures figures() const override { return figures_; }
+  Figures figures() const override {
+    Figures all = figures_;
+    std::map<const void*, double> memory;  // views of one storage count once
+    for (const auto& tensors : {inputs_, outputs_}) {
+      for (const auto& tensor : tensors) {
+        memory[tensor.storage().data()] = static_cast<double>(tensor.storage().nbytes());
+      }
+    }
+    for (const auto& [storage, bytes] : memory) all.working_set += bytes;
+    return all;
+  }
 
  private:
   std::shared_ptr<const ops::Op> op_;

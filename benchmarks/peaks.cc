@@ -92,15 +92,19 @@ Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
   return peak;
 }
 
-/// Of a copy, read and written bytes both count.
+/// Read and written bytes both count. A copy moves more than that: caches fetch a line that is
+/// about to be written, which an update in place reads anyway.
 Peak measure_cpu_bytes(int threads) {
   fixtures::set_threads(threads);
-  const double bytes = std::max(64e6, 4 * last_level_cache_bytes(fixtures::Device::kCpu, threads));
+  const double bytes =
+      std::max(64e6, kBeyondCache * last_level_cache_bytes(fixtures::Device::kCpu, threads));
   const at::Tensor from = at::ones({static_cast<int64_t>(bytes / sizeof(float))});
   const at::Tensor to = at::ones_like(from);
   Peak peak;
   peak.offer(bytes / best_seconds([&] { benchmark::DoNotOptimize(from.sum()); }), "read");
   peak.offer(2 * bytes / best_seconds([&] { to.copy_(from); }), "copy");
+  to.zero_();
+  peak.offer(3 * bytes / best_seconds([&] { to.add_(from); }), "update in place");
   return peak;
 }
 

@@ -10,6 +10,10 @@
 
 namespace fathom::benchmarks {
 
+/// What is this many times the last-level cache finds next to nothing left there from the run
+/// before (STREAM's rule).
+inline constexpr double kBeyondCache = 4;
+
 /// The best rate that this program reached on this machine.
 struct Peak {
   double rate = 0;   ///< FLOP/s or byte/s; 0 where nothing could be measured
@@ -23,7 +27,8 @@ class Peaks {
  public:
   /// The better of a multiply-add loop in registers and the best square GEMM; about 0.5 s.
   const Peak& flops(fixtures::Device device, int threads, fixtures::Precision precision);
-  /// The better of reading a buffer and copying it, far beyond the last-level cache; about 0.5 s.
+  /// The best of reading a buffer, copying it, and adding it to another in place; buffers are
+  /// kBeyondCache times the last-level cache. About 0.8 s.
   const Peak& bytes(fixtures::Device device, int threads);
 
  private:

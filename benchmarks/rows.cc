@@ -9,6 +9,7 @@
 #include "benchmarks/fixture_task.h"
 #include "benchmarks/model_task.h"
 #include "benchmarks/op_task.h"
+#include "ops/cuda/library.h"
 #include "ops/onednn/version.h"
 
 namespace fathom::benchmarks {
@@ -105,7 +106,15 @@ void add_models(std::vector<Row>& rows, const Options& options) {
 }
 
 bool runs_on(Backend backend, Device device) {
-  return backend == Backend::kTorch || (device == Device::kCpu && !ops::onednn::version().empty());
+  switch (backend) {
+    case Backend::kTorch:
+      return true;
+    case Backend::kOneDnn:
+      return device == Device::kCpu && !ops::onednn::version().empty();
+    case Backend::kNative:
+      return device == Device::kCpu || ops::cuda_library() != nullptr;
+  }
+  return false;
 }
 
 void add_ops(std::vector<Row>& rows, const Options& options) {

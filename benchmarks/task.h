@@ -12,6 +12,7 @@ struct Figures {
   std::optional<double> items;
   std::optional<double> flops;
   std::optional<double> bytes;                           ///< least traffic
+  double working_set = 0;                                ///< bytes of memory that it touches
   std::vector<std::pair<std::string, double>> counters;  ///< further ones, by their JSON name
   std::string label;
 };

@@ -28,19 +28,10 @@ class CompositeOp final : public Op {
     return made;
   }
 
-  Call call(const Tensors& in) const override {
-    if (pass_ == Pass::kForward) return [in, forward = composite_.forward] { return forward(in); };
-    const auto leaves = static_cast<std::ptrdiff_t>(composite_.with_gradient);
-    const auto outputs = static_cast<std::ptrdiff_t>(composite_.outputs);
-    const Tensors moving(in.begin(), in.begin() + leaves);
-    const Tensors fixed(in.begin() + leaves, in.end() - outputs);
-    const Tensors given(in.end() - outputs, in.end());
-    const auto forward = [this, fixed](const Tensors& moved) {
-      Tensors all = moved;
-      all.append(fixed.begin(), fixed.end());
-      return composite_.forward(all);
-    };
-    return gradient_call(forward, moving, given);
+  Call call(const Tensors& in) const override { return call_of(composite_.forward, in); }
+
+  Call native(const Tensors& in) const override {
+    return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
   }
 
   void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
@@ -49,6 +40,23 @@ class CompositeOp final : public Op {
   }
 
  private:
+  using Forward = std::function<Tensors(const Tensors&)>;
+
+  Call call_of(const Forward& forward, const Tensors& in) const {
+    if (pass_ == Pass::kForward) return [in, forward] { return forward(in); };
+    const auto leaves = static_cast<std::ptrdiff_t>(composite_.with_gradient);
+    const auto outputs = static_cast<std::ptrdiff_t>(composite_.outputs);
+    const Tensors moving(in.begin(), in.begin() + leaves);
+    const Tensors fixed(in.begin() + leaves, in.end() - outputs);
+    const Tensors given(in.end() - outputs, in.end());
+    const auto of_moving = [&](const Tensors& moved) {
+      Tensors all = moved;
+      all.append(fixed.begin(), fixed.end());
+      return forward(all);
+    };
+    return gradient_call(of_moving, moving, given);
+  }
+
   Composite composite_;
   Pass pass_;
 };

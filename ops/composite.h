@@ -16,9 +16,10 @@ struct Composite {
   std::size_t outputs;
   /// Multiply-adds of its matrix products, which alone count as FLOPs (benchdnn's rule).
   double products;
-  double read;          ///< elements of floating type that forward reads
-  double written;       ///< and writes
-  double gradients;     ///< elements of the inputs' gradients, which backward writes
+  double read;       ///< elements of floating type that forward reads
+  double written;    ///< and writes
+  double gradients;  ///< elements of the inputs' gradients, which backward writes
+  std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward by our own kernels
   double slack = 4;     ///< of a gradient's check: it goes through a chain of rounded results
   double integers = 0;  ///< that both read
 };

@@ -45,6 +45,19 @@ class Function : public torch::autograd::Function<Function> {
   }
 };
 
+/// LibTorch's: a padded 3-d pooling and a power. Its pooling on the CPU takes no bf16, which
+/// autocast turns into fp32 for it.
+at::Tensor composite(const at::Tensor& x, const LocalResponseNorm& norm) {
+  if (x.is_cpu() && x.scalar_type() == at::kBFloat16) {
+    return composite(x.to(at::kFloat), norm).to(at::kBFloat16);
+  }
+  return torch::nn::functional::local_response_norm(
+      x, torch::nn::functional::LocalResponseNormFuncOptions(norm.size)
+             .alpha(norm.alpha)
+             .beta(norm.beta)
+             .k(norm.bias));
+}
+
 }  // namespace
 
 at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
@@ -56,11 +69,7 @@ at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& nor
   if (x.is_cpu() || has_local_response_norm_cuda(x, norm)) {
     return Function::apply(x.contiguous(), norm);
   }
-  return torch::nn::functional::local_response_norm(
-      x, torch::nn::functional::LocalResponseNormFuncOptions(norm.size)
-             .alpha(norm.alpha)
-             .beta(norm.beta)
-             .k(norm.bias));
+  return composite(x, norm);
 }
 
 /// {x} gives {y}.
@@ -78,14 +87,15 @@ std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
   return make_composite(
       {.leaves = [sizes](Draws& draws) -> Tensors { return {draws.normal(sizes)}; },
        .with_gradient = 1,
-       .forward = [norm](const Tensors& in) -> Tensors {
-         return {local_response_norm(in[0], norm)};
-       },
+       .forward = [norm](const Tensors& in) -> Tensors { return {composite(in[0], norm)}; },
        .outputs = 1,
        .products = 0,
        .read = elements,
        .written = elements,
-       .gradients = elements},
+       .gradients = elements,
+       .native = [norm](const Tensors& in) -> Tensors {
+         return {local_response_norm(in[0], norm)};
+       }},
       pass);
 }
 

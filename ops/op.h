@@ -36,6 +36,8 @@ class Op {
   /// LibTorch's own way over `inputs`, for any device and floating type: what backend:torch times,
   /// and on float64 the reference. The op outlives the call.
   virtual Call call(const Tensors& inputs) const = 0;
+  /// Our own kernels over the same inputs; null where LibTorch's way is the only one.
+  virtual Call native(const Tensors& /*inputs*/) const { return nullptr; }
   /// Whether a call writes into its inputs, as updates do.
   virtual bool in_place() const { return false; }
   /// Throws std::runtime_error where `outputs` are not those of the first call over `inputs`: by

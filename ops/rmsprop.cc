@@ -47,13 +47,6 @@ void update_on_cuda(const at::Tensor& p, const at::Tensor& g, const at::Tensor& 
   TORCH_CHECK(error == nullptr, "rmsprop on ", p.device(), ": ", error);
 }
 
-/// Several passes over the memory: for a device that we have no kernel for.
-void update_elsewhere(const at::Tensor& p, const at::Tensor& g, const at::Tensor& mean_square,
-                      const RmsProp& options) {
-  mean_square.mul_(options.decay).addcmul_(g, g, 1 - options.decay);
-  p.addcdiv_(g, (mean_square + options.epsilon).sqrt_(), -options.rate);
-}
-
 }  // namespace
 
 void rmsprop(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients,
@@ -63,13 +56,27 @@ void rmsprop(const std::vector<at::Tensor>& parameters, const std::vector<at::Te
     const at::Tensor& p = parameters[i];
     for (const at::Tensor& tensor : {p, gradients[i], mean_squares[i]}) {
       TORCH_CHECK(tensor.is_contiguous() && tensor.sizes() == p.sizes() &&
-                      tensor.scalar_type() == p.scalar_type() &&
-                      (p.scalar_type() == at::kFloat || p.scalar_type() == at::kDouble),
+                      tensor.scalar_type() == p.scalar_type() && p.is_floating_point(),
                   "rmsprop: parameter ", i, " and its gradient or mean square differ in layout");
     }
-    const auto on_device =
-        p.is_cuda() && cuda_library() != nullptr ? update_on_cuda : update_elsewhere;
-    (p.is_cpu() ? update_on_cpu : on_device)(p, gradients[i], mean_squares[i], options);
+    const bool has_kernel = p.scalar_type() == at::kFloat || p.scalar_type() == at::kDouble;
+    if (p.is_cpu() && has_kernel) {
+      update_on_cpu(p, gradients[i], mean_squares[i], options);
+    } else if (p.is_cuda() && has_kernel && cuda_library() != nullptr) {
+      update_on_cuda(p, gradients[i], mean_squares[i], options);
+    } else {
+      rmsprop_composite({p}, {gradients[i]}, {mean_squares[i]}, options);
+    }
+  }
+}
+
+void rmsprop_composite(const std::vector<at::Tensor>& parameters,
+                       const std::vector<at::Tensor>& gradients,
+                       const std::vector<at::Tensor>& mean_squares, const RmsProp& options) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const at::Tensor& g = gradients[i];
+    mean_squares[i].mul_(options.decay).addcmul_(g, g, 1 - options.decay);
+    parameters[i].addcdiv_(g, (mean_squares[i] + options.epsilon).sqrt_(), -options.rate);
   }
 }
 

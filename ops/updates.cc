@@ -6,7 +6,6 @@
 #include <torch/optim/sgd.h>
 
 #include <array>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -29,6 +28,7 @@ struct Rule {
   double touched;  ///< tensors of the parameters' size that are read or written
   std::size_t lists;
   Call (*call)(const std::vector<List>& lists);
+  Call (*native)(const std::vector<List>& lists) = nullptr;
   double slack = 1;  ///< of the check
 };
 
@@ -62,14 +62,10 @@ Call adagrad(const std::vector<List>& lists) {
 }
 
 /// {parameters, gradients, mean squares}.
+template <auto update>
 Call rmsprop_call(const std::vector<List>& lists) {
-  const at::ScalarType type = lists[0][0].scalar_type();
-  if (type != at::kFloat && type != at::kDouble) {
-    throw std::runtime_error("rmsprop on " + std::string(c10::toString(type)) +
-                             ", expected fp32: it has no other kernel");
-  }
   return [lists] {
-    rmsprop(lists[0], lists[1], lists[2], {.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01});
+    update(lists[0], lists[1], lists[2], {.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01});
     return Tensors(lists[0].begin(), lists[0].end());
   };
 }
@@ -93,7 +89,12 @@ constexpr std::array kRules{
     Rule{.name = "momentum", .flops = 6, .touched = 5, .lists = 2, .call = momentum},
     Rule{.name = "adam", .flops = 10, .touched = 7, .lists = 2, .call = adam},
     Rule{.name = "adagrad", .flops = 7, .touched = 5, .lists = 2, .call = adagrad},
-    Rule{.name = "rmsprop", .flops = 7, .touched = 5, .lists = 3, .call = rmsprop_call},
+    Rule{.name = "rmsprop",
+         .flops = 7,
+         .touched = 5,
+         .lists = 3,
+         .call = rmsprop_call<rmsprop_composite>,
+         .native = rmsprop_call<rmsprop>},
     Rule{.name = "clip_norm",
          .flops = 3,
          .touched = 2,
@@ -127,13 +128,10 @@ class Update final : public Op {
     return made;
   }
 
-  Call call(const Tensors& in) const override {
-    std::vector<List> lists;
-    for (std::size_t i = 0; i < rule_.lists; ++i) {
-      const auto begin = in.begin() + static_cast<std::ptrdiff_t>(i * tensors_.size());
-      lists.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(tensors_.size()));
-    }
-    return rule_.call(lists);
+  Call call(const Tensors& in) const override { return rule_.call(lists(in)); }
+
+  Call native(const Tensors& in) const override {
+    return rule_.native == nullptr ? nullptr : rule_.native(lists(in));
   }
 
   bool in_place() const override { return true; }
@@ -143,6 +141,15 @@ class Update final : public Op {
   }
 
  private:
+  std::vector<List> lists(const Tensors& in) const {
+    std::vector<List> made;
+    for (std::size_t i = 0; i < rule_.lists; ++i) {
+      const auto begin = in.begin() + static_cast<std::ptrdiff_t>(i * tensors_.size());
+      made.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(tensors_.size()));
+    }
+    return made;
+  }
+
   const Rule& rule_;
   std::vector<std::vector<int64_t>> tensors_;
 };
@@ -162,7 +169,8 @@ template <std::size_t i>
 OpType type() {
   return {kRules[i].name,
           {Pass::kUpdate},
-          {Backend::kTorch},
+          kRules[i].native == nullptr ? std::vector{Backend::kTorch}
+                                      : std::vector{Backend::kTorch, Backend::kNative},
           [](Fields& fields, Pass /*pass*/) -> std::unique_ptr<Op> {
             return std::make_unique<Update>(kRules[i], fields.tensors("tensors"));
           },

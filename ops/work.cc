@@ -77,7 +77,8 @@ void note(std::string_view op, Arguments arguments) {
     work->macs += conv2d_macs(shape);
   } else if (op == "aten::convolution_backward") {
     const auto wanted = arguments[10].toBoolList();  // gradients to input, weight, bias
-    work->flops += conv2d_flops(seen_conv2d(arguments, 1, 4, 9)) * (int{wanted[0]} + int{wanted[1]});
+    work->flops +=
+        conv2d_flops(seen_conv2d(arguments, 1, 4, 9)) * (int{wanted[0]} + int{wanted[1]});
   } else if (op == "aten::mkldnn_rnn_layer" || op == "aten::mkldnn_rnn_layer_backward") {
     add_rnn(rnn_macs(arguments[0].toTensor(), {arguments[1].toTensor(), arguments[2].toTensor()}),
             op == "aten::mkldnn_rnn_layer");

@@ -1,0 +1,124 @@
+"""results/op_sums.py adds up what the program wrote."""
+
+import json
+import subprocess
+import sys
+
+from program import QUICK, ROOT, run
+
+SCRIPT = ROOT / "results/op_sums.py"
+STEP = "net/{}/device:cpu/threads:1/batch:2/precision:fp32/backend:torch"
+OP = "op/{}/device:cpu/threads:1/precision:fp32/cache:hot/backend:{}"
+
+
+def row(name, time, **fields):
+    return {
+        "run_name": name + "/process_time/real_time",
+        "run_type": "iteration",
+        "repetitions": 1,
+        "real_time": time,
+        **fields,
+    }
+
+
+def lines(tmp_path, rows):
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"benchmarks": rows}))
+    result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines()]
+
+
+def test_adds_times_by_count(tmp_path):
+    _, _, train, infer = lines(
+        tmp_path,
+        [
+            row(STEP.format("train"), 10_000),
+            row(STEP.format("infer"), 1_000),
+            row(
+                OP.format("matmul/net/a/forward", "torch"),
+                500,
+                calls_per_model_step=4,
+                calls_per_inference=2,
+            ),
+            row(OP.format("matmul/net/a/dgrad", "torch"), 3_000, calls_per_model_step=2),
+            row(OP.format("matmul/other/a/dgrad", "torch"), 7_000, calls_per_model_step=2),
+        ],
+    )
+    assert train[:4] == ["net/train", "10", "8", "0.800"]
+    assert infer[:4] == ["net/infer", "1", "1", "1.000"]
+
+
+def test_takes_our_own_kernel_where_there_is_one_and_no_vendors(tmp_path):
+    (*_, train) = lines(
+        tmp_path,
+        [
+            row(STEP.format("train"), 100),
+            row(OP.format("lrn/net/a/forward", "torch"), 90, calls_per_model_step=1),
+            row(OP.format("lrn/net/a/forward", "native"), 30, calls_per_model_step=1),
+            row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1),
+            row(OP.format("matmul/net/a/forward", "onednn"), 5, calls_per_model_step=1),
+        ],
+    )
+    assert train[3] == "0.800"
+
+
+def test_says_what_has_no_rows_and_what_moved(tmp_path):
+    inside = STEP.format("train") + "/op:"
+    (*_, train) = lines(
+        tmp_path,
+        [
+            row(STEP.format("train"), 100),
+            row(inside + "matmul", 70, label="matrix"),
+            row(inside + "cumsum", 20, label="reduction"),
+            row(inside + "framework", 10, label="framework"),
+            row(OP.format("matmul/net/a/forward", "torch"), 60, calls_per_model_step=1),
+        ],
+    )
+    assert train[4:] == ["cumsum 20.0", "10.0", "matmul +10.0"]
+
+
+def test_takes_medians_of_repetitions(tmp_path):
+    op = OP.format("matmul/net/a/forward", "torch")
+    (*_, train) = lines(
+        tmp_path,
+        [
+            row(STEP.format("train"), 100),
+            row(op, 99, calls_per_model_step=1, repetitions=3),
+            row(
+                op,
+                50,
+                calls_per_model_step=1,
+                repetitions=3,
+                run_type="aggregate",
+                aggregate_name="median",
+            ),
+            row(
+                op,
+                70,
+                calls_per_model_step=1,
+                repetitions=3,
+                run_type="aggregate",
+                aggregate_name="mean",
+            ),
+        ],
+    )
+    assert train[3] == "0.500"
+
+
+def test_reads_what_the_program_writes(tmp_path):
+    out = tmp_path / "run.json"
+    filter_ = "--benchmark_filter=^memnet/infer|^op/[a-z_0-9]+/memnet/"
+    assert run(*QUICK, filter_, "--fathom_profile", f"--benchmark_out={out}").returncode == 0
+    (*_, infer) = lines(tmp_path, json.loads(out.read_text())["benchmarks"])
+    assert infer[0] == "memnet/infer"
+    assert 0 < float(infer[3]) < 3
+
+
+def test_a_file_of_another_kind_is_one_line(tmp_path):
+    file = tmp_path / "run.json"
+    for text in ("{}", "[", '{"benchmarks": []}'):
+        file.write_text(text)
+        result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
+        assert result.returncode == 1
+        assert len(result.stderr.splitlines()) == 1 and "expected" in result.stderr
