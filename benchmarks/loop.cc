@@ -187,11 +187,14 @@ void Loop::profile(const Row& row) {
   const auto steps = std::clamp<int64_t>(
       std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9)), 1, kMostProfiledSteps);
   const std::clock_t begin = std::clock();
-  StepProfile profile{.steps = steps, .cpu_seconds = 0, .ops = ops::profile([&] {
-                                                          for (int64_t step = 0; step < steps;
-                                                               ++step)
-                                                            task_->run();
-                                                        })};
+  const auto work = [&] {
+    for (int64_t step = 0; step < steps; ++step) task_->run();
+    fixtures::synchronize(row.device);
+  };
+  StepProfile profile{
+      .steps = steps,
+      .cpu_seconds = 0,
+      .ops = row.device == fixtures::Device::kCpu ? ops::profile(work) : ops::gpu_profile(work)};
   profile.cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   profiles_[row.name].push_back(std::move(profile));
 }

@@ -62,9 +62,10 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
       ->type_name("N")
       ->check(CLI::Range(kSmallestReplay, kLargestReplay));
   app.add_option("--fathom_record", options.record,
-                 "writes the op shapes of each workload's steps to this folder and leaves");
+                 "writes the op shapes of each workload's steps to this folder and leaves")
+      ->type_name("DIR");
   app.add_flag("--fathom_profile", options.profile,
-               "after each model row on the CPU, a row for each op type inside the step");
+               "after each model row, a row for each op type inside the step");
   app.add_option("--fathom_samples", options.samples,
                  "write every step's time there, as JSON lines")
       ->type_name("FILE");

@@ -104,7 +104,8 @@ Peak measure_cpu_bytes(int threads) {
   peak.offer(bytes / best_seconds([&] { benchmark::DoNotOptimize(from.sum()); }), "read");
   peak.offer(2 * bytes / best_seconds([&] { to.copy_(from); }), "copy");
   to.zero_();
-  peak.offer(3 * bytes / best_seconds([&] { to.add_(from); }), "update in place");
+  peak.offer(2 * bytes / best_seconds([&] { to.mul_(1); }), "scale in place");
+  peak.offer(3 * bytes / best_seconds([&] { to.add_(from); }), "add in place");
   return peak;
 }
 

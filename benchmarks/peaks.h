@@ -27,8 +27,8 @@ class Peaks {
  public:
   /// The better of a multiply-add loop in registers and the best square GEMM; about 0.5 s.
   const Peak& flops(fixtures::Device device, int threads, fixtures::Precision precision);
-  /// The best of reading a buffer, copying it, and adding it to another in place; buffers are
-  /// kBeyondCache times the last-level cache. About 0.8 s.
+  /// The best of reading a buffer, copying it, scaling it in place and adding another to it in
+  /// place; buffers are kBeyondCache times the last-level cache. About 1 s.
   const Peak& bytes(fixtures::Device device, int threads);
 
  private:

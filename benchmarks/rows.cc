@@ -98,7 +98,7 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                     .precision = precision,
                     .make = [&workload, step] { return make_model_task(workload, step); },
                     .rates = {.flops = true},
-                    .profile = options.profile && device == Device::kCpu});
+                    .profile = options.profile});
         }
       });
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/gpu_events.h"
 #include "ops/kinds.h"
 
 namespace fathom::ops {
@@ -27,5 +28,13 @@ struct Profile {
 /// profiling scope "op:<kind>". The time between ops is the type "framework". Exceptions of `work`
 /// go through.
 Profile profile(const std::function<void()>& work);
+
+/// Runs work and says what it ran on the GPU.
+using GpuWatch = std::function<std::vector<GpuEvent>(const std::function<void()>&)>;
+
+/// The same of the GPU, for work that waits for it at its end: the time of the kernels, copies and
+/// fills that each op asked for. "framework" is the time in which the GPU had nothing to do, or
+/// something that no op asked for.
+Profile gpu_profile(const std::function<void()>& work, const GpuWatch& gpu = gpu_events);
 
 }  // namespace fathom::ops

@@ -90,7 +90,8 @@ class Events {
 };
 
 /// RecordFunction takes plain function pointers, so what they write to cannot travel with them.
-thread_local Events* events = nullptr;
+/// Autograd's thread for a GPU inherits the callbacks of the thread that waits for it.
+Events* events = nullptr;
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   events->start(function);

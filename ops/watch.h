@@ -19,7 +19,7 @@ struct Event {
   int64_t node;        ///< autograd's number of this node, or of the one that it would make next
 };
 
-/// Hears of the ops of one thread.
+/// Hears of the ops of one thread, and of autograd's where the work is on a GPU.
 class Watcher {
  public:
   /// Returns whether what runs inside is part of it, as it is for every scope and its nodes: then
@@ -32,8 +32,8 @@ class Watcher {
   ~Watcher() = default;
 };
 
-/// Runs `work` and tells `watcher` of what runs on this thread, with arguments only where they are
-/// asked for. Exceptions of `work` go through.
+/// Runs `work` and tells `watcher` of what it runs, with arguments only where they are asked for;
+/// one at a time in a process. Exceptions of `work` go through.
 void watch(Watcher& watcher, const std::function<void()>& work, bool arguments);
 
 }  // namespace fathom::ops

@@ -5,6 +5,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/record_function.h>
+#include <c10/util/ApproximateClock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,6 +100,87 @@ TEST_F(ProfileTest, EndsWithItsWork) {
   EXPECT_THROW(profile([] { throw std::runtime_error("stop"); }), std::runtime_error);
   at::mm(square, square);  // nobody watches
   EXPECT_EQ(time_of(profile([] {}), "matmul").count, 0);
+}
+
+/// A GPU that is busy for `nanoseconds` each time that it is asked.
+class PretendedGpu {
+ public:
+  void ask(int64_t nanoseconds) {
+    const int64_t now = c10::getTime();
+    const int64_t begin = std::max(free_at_, now);
+    free_at_ = begin + nanoseconds;
+    events_.push_back({.asked = now, .begin = begin, .end = free_at_});
+  }
+  void overlap_the_last() { events_.push_back(events_.back()); }
+
+  Profile profile(const std::function<void()>& work) {
+    return gpu_profile(work, [&](const std::function<void()>& watched) {
+      watched();
+      return events_;
+    });
+  }
+
+ private:
+  int64_t free_at_ = 0;
+  std::vector<GpuEvent> events_;
+};
+
+TEST_F(ProfileTest, GivesTheGpusTimeToTheOpThatAskedForIt) {
+  PretendedGpu gpu;
+  const Profile found = gpu.profile([&] {
+    {
+      RECORD_USER_SCOPE("op:lstm_cell");
+      gpu.ask(3'000);
+      at::mm(square, square);
+      gpu.ask(4'000);
+      gpu.overlap_the_last();
+    }
+    gpu.ask(50'000);  // between ops
+    RECORD_USER_SCOPE("op:adam");
+    gpu.ask(500);
+  });
+  EXPECT_NEAR(time_of(found, "lstm_cell").seconds, 7e-6, 1e-12);
+  EXPECT_NEAR(time_of(found, "adam").seconds, 0.5e-6, 1e-12);
+  EXPECT_EQ(time_of(found, "lstm_cell").count, 1);
+  EXPECT_EQ(time_of(found, "matmul").count, 0);
+  EXPECT_NEAR(time_of(found, "framework").seconds, found.seconds - 7.5e-6, 1e-12);
+}
+
+TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {
+  const auto work = [&] {
+    const at::Tensor x = at::randn({3, 5}).requires_grad_();
+    at::mm(x, at::ones({5, 2})).relu().sum().backward();
+  };
+  const Profile host = profile(work);
+  const Profile device = PretendedGpu().profile(work);
+  ASSERT_EQ(host.ops.size(), device.ops.size());
+  for (const auto& op : host.ops) EXPECT_EQ(time_of(device, op.type).count, op.count) << op.type;
+}
+
+TEST_F(ProfileTest, SeesNoGpuWhereNothingRunsOnOne) {
+  int runs = 0;
+  EXPECT_TRUE(gpu_events([&] {
+                at::mm(square, square);
+                ++runs;
+              }).empty());
+  EXPECT_EQ(runs, 1);
+  EXPECT_THROW(gpu_events([] { throw std::runtime_error("stop"); }), std::runtime_error);
+  EXPECT_TRUE(gpu_events([] {}).empty());  // the one before has ended
+}
+
+TEST_F(ProfileTest, AddsUpToTheStepOnCuda) {
+  const std::string why = fixtures::absence(fixtures::Device::kCuda);
+  if (!why.empty()) GTEST_SKIP() << why;
+  const at::Tensor x = at::randn({1024, 1024}, at::kCUDA).requires_grad_();
+  const auto work = [&] {
+    at::mm(x, x).relu().sum().backward();
+    fixtures::synchronize(fixtures::Device::kCuda);
+  };
+  work();
+  const Profile found = gpu_profile(work);
+  EXPECT_EQ(time_of(found, "matmul").count, 3);
+  EXPECT_GT(time_of(found, "matmul").seconds, 0);
+  EXPECT_GE(time_of(found, "framework").seconds, 0);
 }
 
 TEST(Kinds, ClaimEachNameOnce) {
