@@ -1,26 +1,14 @@
-// Types that make one element of each element: a table of what LibTorch calls them, forward and
-// backward. In place (but for sums of gradients) they are measured as their other form, which
-// writes as many bytes: over held inputs they would soon overflow or vanish.
+// Types that make one element of each element. In place (but for sums of gradients) they are
+// measured as their other form, which writes as many bytes: over held inputs they would soon
+// overflow or vanish.
 #include <ATen/ExpandUtils.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/core/Reduction.h>
-#include <ATen/ops/hardtanh.h>
-#include <ATen/ops/hardtanh_backward.h>
-#include <ATen/ops/huber_loss.h>
-#include <ATen/ops/huber_loss_backward.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/sigmoid_backward.h>
-#include <ATen/ops/tanh.h>
-#include <ATen/ops/tanh_backward.h>
-#include <ATen/ops/threshold_backward.h>
 
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "ops/clipped_relu_rnn.h"
 #include "ops/draws.h"
+#include "ops/elementwise_rules.h"
 #include "ops/extents.h"
 #include "ops/kinds.h"
 #include "ops/table.h"
@@ -28,131 +16,7 @@
 namespace fathom::ops {
 namespace {
 
-constexpr double kNumber = 0.75;   // a plain number as second operand
-constexpr double kHuberDelta = 1;  // where it turns linear, as in deepq
-
-enum class Values { kNone, kNormal, kPositive, kBeyondClip };
-
-/// One type, over operands {x} or {x, y}.
-struct Rule {
-  std::string_view name;
-  std::array<Values, 2> operands;
-  double flops;  ///< an output element
-  at::Tensor (*forward)(const Tensors& in);
-  /// Where y can be a plain number.
-  at::Tensor (*with_number)(const at::Tensor& x) = nullptr;
-  /// The gradient to x, of the output's gradient and what the forward pass leaves; null where
-  /// autograd makes it of other types.
-  at::Tensor (*backward)(const at::Tensor& gradient, const at::Tensor& left,
-                         const Tensors& in) = nullptr;
-  /// What makes a call of the kind's ATen names this type; null for all calls.
-  bool (*is_type)(const Seen& seen) = nullptr;
-
-  bool binary() const { return operands[1] != Values::kNone; }
-};
-
-constexpr Values kX = Values::kNormal;
-constexpr Values kNone = Values::kNone;
-
-bool is_number(const c10::IValue& argument, double wanted) {
-  return argument.isScalar() && argument.toScalar().to<double>() == wanted;
-}
-
-bool is_relu(const Seen& seen) {  // and not another bound from below
-  return !seen.name.starts_with("aten::clamp_min") || is_number(seen.arguments[1], 0);
-}
-
-bool is_clipped_relu(const Seen& seen) {
-  const std::size_t low = seen.name == "aten::hardtanh_backward" ? 2 : 1;
-  return is_number(seen.arguments[low], 0) && is_number(seen.arguments[low + 1], kClip);
-}
-
-bool is_square(const Seen& seen) {
-  return seen.arguments.size() == 1 || is_number(seen.arguments[1], 2);
-}
-
-bool is_huber_sum(const Seen& seen) {
-  const std::size_t reduction = seen.name == "aten::huber_loss" ? 2 : 3;
-  return is_number(seen.arguments[reduction], at::Reduction::Sum);
-}
-
-constexpr std::array kRules{
-    Rule{.name = "relu",
-         .operands = {kX, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::relu(in[0]); },
-         .backward = [](const at::Tensor& g, const at::Tensor& left,
-                        const Tensors& /*in*/) { return at::threshold_backward(g, left, 0); },
-         .is_type = is_relu},
-    Rule{.name = "clipped_relu",
-         .operands = {Values::kBeyondClip, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::hardtanh(in[0], 0, kClip); },
-         .backward = [](const at::Tensor& g, const at::Tensor& /*left*/,
-                        const Tensors& in) { return at::hardtanh_backward(g, in[0], 0, kClip); },
-         .is_type = is_clipped_relu},
-    Rule{.name = "sigmoid",
-         .operands = {kX, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::sigmoid(in[0]); },
-         .backward = [](const at::Tensor& g, const at::Tensor& left,
-                        const Tensors& /*in*/) { return at::sigmoid_backward(g, left); }},
-    Rule{.name = "tanh",
-         .operands = {kX, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::tanh(in[0]); },
-         .backward = [](const at::Tensor& g, const at::Tensor& left,
-                        const Tensors& /*in*/) { return at::tanh_backward(g, left); }},
-    Rule{.name = "add",
-         .operands = {kX, kX},
-         .flops = 1,
-         .forward = [](const Tensors& in) { return at::add(in[0], in[1]); },
-         .with_number = [](const at::Tensor& x) { return at::add(x, kNumber); }},
-    Rule{.name = "sub",
-         .operands = {kX, kX},
-         .flops = 1,
-         .forward = [](const Tensors& in) { return at::sub(in[0], in[1]); },
-         .with_number = [](const at::Tensor& x) { return at::sub(x, kNumber); }},
-    Rule{.name = "mul",
-         .operands = {kX, kX},
-         .flops = 1,
-         .forward = [](const Tensors& in) { return at::mul(in[0], in[1]); },
-         .with_number = [](const at::Tensor& x) { return at::mul(x, kNumber); }},
-    Rule{.name = "div",
-         .operands = {kX, Values::kPositive},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::div(in[0], in[1]); },
-         .with_number = [](const at::Tensor& x) { return at::div(x, kNumber); }},
-    Rule{.name = "exp",
-         .operands = {kX, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::exp(in[0]); }},
-    Rule{.name = "sqrt",
-         .operands = {Values::kPositive, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::sqrt(in[0]); }},
-    Rule{.name = "square",
-         .operands = {kX, kNone},
-         .flops = 1,
-         .forward = [](const Tensors& in) { return at::square(in[0]); },
-         .is_type = is_square},
-    Rule{.name = "neg",
-         .operands = {kX, kNone},
-         .flops = 0,
-         .forward = [](const Tensors& in) { return at::neg(in[0]); }},
-    Rule{.name = "huber_loss",
-         .operands = {kX, kX},
-         .flops = 0,
-         .forward =
-             [](const Tensors& in) {
-               return at::huber_loss(in[0], in[1], at::Reduction::Sum, kHuberDelta);
-             },
-         .backward =
-             [](const at::Tensor& g, const at::Tensor& /*left*/, const Tensors& in) {
-               return at::huber_loss_backward(g, in[0], in[1], at::Reduction::Sum, kHuberDelta);
-             },
-         .is_type = is_huber_sum},
-};
+using Rule = ElementwiseRule;
 
 struct Shape {
   std::vector<int64_t> x;
@@ -220,18 +84,6 @@ class Elementwise final : public Op {
   bool backward_;
 };
 
-/// Extents of x and y together; none where they don't go together.
-std::optional<std::vector<int64_t>> broadcast(at::IntArrayRef x, at::IntArrayRef y) {
-  std::vector<int64_t> out(std::max(x.size(), y.size()));
-  for (std::size_t i = 0; i < out.size(); ++i) {  // from the last
-    const int64_t a = i < x.size() ? x[x.size() - 1 - i] : 1;
-    const int64_t b = i < y.size() ? y[y.size() - 1 - i] : 1;
-    if (a != b && a != 1 && b != 1) return {};
-    out[out.size() - 1 - i] = a == 1 ? b : a;
-  }
-  return out;
-}
-
 /// {"sizes"} of x, "other" of y where it differs or "number": true; "in_place": true for add.
 std::unique_ptr<Op> make(const Rule& rule, Fields& fields, Pass pass) {
   Shape shape;
@@ -240,9 +92,9 @@ std::unique_ptr<Op> make(const Rule& rule, Fields& fields, Pass pass) {
   if (rule.with_number != nullptr) {
     if (fields.has("other")) shape.y = fields.sizes("other");
     if (fields.flag("number")) shape.y.clear();
-    const auto out = broadcast(shape.x, shape.y);
-    if (!out) fields.fail("\"other\" does not broadcast with \"sizes\"");
-    shape.out = *out;
+    if (!at::are_expandable(shape.x, shape.y))
+      fields.fail("\"other\" does not broadcast with \"sizes\"");
+    shape.out = at::infer_size(shape.x, shape.y);
   }
   if (rule.name == "add" && fields.flag("in_place")) {
     shape.in_place = true;
@@ -291,24 +143,20 @@ std::vector<SeenOp> recognise(const Rule& rule, const Seen& seen) {
   return {{backward ? Pass::kBackward : Pass::kForward, fields}};
 }
 
-template <std::size_t i>
-OpType type() {
-  std::vector<Pass> passes{Pass::kForward};
-  if (kRules[i].backward != nullptr) passes.push_back(Pass::kBackward);
-  return {kRules[i].name,
-          passes,
-          {Backend::kTorch},
-          [](Fields& fields, Pass pass) { return make(kRules[i], fields, pass); },
-          [](const Seen& seen) { return recognise(kRules[i], seen); }};
-}
-
-template <std::size_t... i>
-std::vector<OpType> types(std::index_sequence<i...> /*rules*/) {
-  return {type<i>()...};
-}
-
 }  // namespace
 
-std::vector<OpType> elementwise_types() { return types(std::make_index_sequence<kRules.size()>{}); }
+std::vector<OpType> elementwise_types() {
+  std::vector<OpType> types;
+  for (const Rule& rule : elementwise_rules()) {
+    std::vector<Pass> passes{Pass::kForward};
+    if (rule.backward != nullptr) passes.push_back(Pass::kBackward);
+    types.push_back({rule.name,
+                     passes,
+                     {Backend::kTorch},
+                     [&rule](Fields& fields, Pass pass) { return make(rule, fields, pass); },
+                     [&rule](const Seen& seen) { return recognise(rule, seen); }});
+  }
+  return types;
+}
 
 }  // namespace fathom::ops

@@ -72,9 +72,9 @@ struct OpType {
   std::string_view name;
   std::vector<Pass> passes;
   std::vector<Backend> backends;
-  std::unique_ptr<Op> (*make)(Fields& fields, Pass pass);
+  std::function<std::unique_ptr<Op>(Fields& fields, Pass pass)> make;
   /// What was seen as shape rows; none for calls that this type does not measure.
-  std::vector<SeenOp> (*recognise)(const Seen& seen);
+  std::function<std::vector<SeenOp>(const Seen& seen)> recognise;
 };
 
 }  // namespace fathom::ops

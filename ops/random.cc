@@ -72,24 +72,20 @@ class Random final : public Op {
   std::vector<int64_t> sizes_;
 };
 
-template <std::size_t i>
-OpType type() {
-  return {kRules[i].name,
-          {Pass::kForward},
-          {Backend::kTorch},
-          [](Fields& fields, Pass /*pass*/) -> std::unique_ptr<Op> {
-            return std::make_unique<Random>(kRules[i], fields.sizes("sizes"));
-          },
-          [](const Seen& seen) { return recognise_factory(kRules[i].name, seen); }};
-}
-
-template <std::size_t... i>
-std::vector<OpType> types(std::index_sequence<i...> /*rules*/) {
-  return {type<i>()...};
-}
-
 }  // namespace
 
-std::vector<OpType> random_types() { return types(std::make_index_sequence<kRules.size()>{}); }
+std::vector<OpType> random_types() {
+  std::vector<OpType> types;
+  for (const Rule& rule : kRules) {
+    types.push_back({rule.name,
+                     {Pass::kForward},
+                     {Backend::kTorch},
+                     [&rule](Fields& fields, Pass /*pass*/) {
+                       return std::make_unique<Random>(rule, fields.sizes("sizes"));
+                     },
+                     [&rule](const Seen& seen) { return recognise_factory(rule.name, seen); }});
+  }
+  return types;
+}
 
 }  // namespace fathom::ops

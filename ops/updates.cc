@@ -165,25 +165,22 @@ std::vector<SeenOp> recognise(const Rule& rule, const Seen& seen) {
   return {{Pass::kUpdate, fields}};
 }
 
-template <std::size_t i>
-OpType type() {
-  return {kRules[i].name,
-          {Pass::kUpdate},
-          kRules[i].native == nullptr ? std::vector{Backend::kTorch}
-                                      : std::vector{Backend::kTorch, Backend::kNative},
-          [](Fields& fields, Pass /*pass*/) -> std::unique_ptr<Op> {
-            return std::make_unique<Update>(kRules[i], fields.tensors("tensors"));
-          },
-          [](const Seen& seen) { return recognise(kRules[i], seen); }};
-}
-
-template <std::size_t... i>
-std::vector<OpType> types(std::index_sequence<i...> /*rules*/) {
-  return {type<i>()...};
-}
-
 }  // namespace
 
-std::vector<OpType> update_types() { return types(std::make_index_sequence<kRules.size()>{}); }
+std::vector<OpType> update_types() {
+  std::vector<OpType> types;
+  for (const Rule& rule : kRules) {
+    std::vector<Backend> backends{Backend::kTorch};
+    if (rule.native != nullptr) backends.push_back(Backend::kNative);
+    types.push_back({rule.name,
+                     {Pass::kUpdate},
+                     backends,
+                     [&rule](Fields& fields, Pass /*pass*/) {
+                       return std::make_unique<Update>(rule, fields.tensors("tensors"));
+                     },
+                     [&rule](const Seen& seen) { return recognise(rule, seen); }});
+  }
+  return types;
+}
 
 }  // namespace fathom::ops

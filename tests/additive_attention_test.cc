@@ -18,16 +18,12 @@ constexpr int64_t kWidth = 4;
 constexpr int64_t kKeyWidth = 5;
 
 /// What the attention is given, as parameters of a module.
-struct Given : torch::nn::Module {
+struct Given : tests::Inputs {
   Given()
       : memory(given("memory", {kSamples, kPlaces, kWidth})),
         keys(given("keys", {kSamples, kPlaces, kKeyWidth})),
         query(given("query", {kSamples, kKeyWidth})),
         score(given("score", {1, kKeyWidth})) {}
-
-  at::Tensor given(const char* name, at::IntArrayRef shape) {
-    return register_parameter(name, at::randn(shape, at::kDouble));
-  }
 
   at::Tensor memory;
   at::Tensor keys;

@@ -18,10 +18,10 @@ constexpr int64_t kUtterances = 4;
 constexpr int64_t kWidth = 5;
 
 /// What the recurrence is given, as parameters of a module.
-struct Given : torch::nn::Module {
+struct Given : tests::Inputs {
   Given()
-      : x(register_parameter("x", at::randn({kFrames, kUtterances, kWidth}, at::kDouble) * 8)),
-        recurrent(register_parameter("recurrent", at::randn({kWidth, kWidth}, at::kDouble))) {}
+      : x(given("x", {kFrames, kUtterances, kWidth}, 8)),
+        recurrent(given("recurrent", {kWidth, kWidth})) {}
 
   at::Tensor x;
   at::Tensor recurrent;

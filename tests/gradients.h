@@ -10,6 +10,13 @@
 
 namespace fathom::tests {
 
+/// An op's inputs as the parameters of a module, for expect_gradients.
+struct Inputs : torch::nn::Module {
+  at::Tensor given(const char* name, at::IntArrayRef shape, double scale = 1) {
+    return register_parameter(name, at::randn(shape, at::kDouble) * scale);
+  }
+};
+
 /// Holds a loss and its gradients to a reference that computes the same loss by other means from
 /// the parameters of `net`, which are double: the values, and at up to `most` evenly spread
 /// elements of every trainable parameter the gradient against central differences.

@@ -17,17 +17,13 @@ constexpr int64_t kInputs = 5;
 constexpr int64_t kWidth = 2;
 
 /// What the cell is given, as parameters of a module.
-struct Given : torch::nn::Module {
+struct Given : tests::Inputs {
   Given()
       : x(given("x", {kSamples, kInputs})),
         h(given("h", {kSamples, kWidth})),
         c(given("c", {kSamples, kWidth})),
         weight(given("weight", {4 * kWidth, kInputs + kWidth})),
         bias(given("bias", {4 * kWidth})) {}
-
-  at::Tensor given(const char* name, at::IntArrayRef shape) {
-    return register_parameter(name, at::randn(shape, at::kDouble));
-  }
 
   at::Tensor x;
   at::Tensor h;

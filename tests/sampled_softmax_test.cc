@@ -39,15 +39,11 @@ double expected_count(int64_t id, int64_t classes, double tries) {
 }
 
 /// What the loss is given, as parameters of a module.
-struct Given : torch::nn::Module {
+struct Given : tests::Inputs {
   Given()
       : x(given("x", {kPositions, kSamples, kWidth})),
         weight(given("weight", {kClasses, kWidth})),
         bias(given("bias", {kClasses})) {}
-
-  at::Tensor given(const char* name, at::IntArrayRef shape) {
-    return register_parameter(name, at::randn(shape, at::kDouble));
-  }
 
   at::Tensor x;
   at::Tensor weight;
