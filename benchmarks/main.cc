@@ -59,6 +59,8 @@ int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
 
 int run(int argc, char** argv) {
   Options options = parse_options(argc, argv);
+  choose(options.mkl);
+  choose(options.malloc);
   if (options.help) std::cout << options_help() << "\nGoogle Benchmark's own:\n\n";
   initialize_google_benchmark(options, argv[0]);
   if (options.models) {

@@ -3,26 +3,60 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/InferenceMode.h>
 
+#include <cmath>
 #include <map>
 #include <stdexcept>
 
+#include "benchmarks/peaks.h"
 #include "ops/check.h"
 
 namespace fathom::benchmarks {
 namespace {
+
+// Copies that an op's buffers may have: each also takes some kB for its tensors.
+constexpr double kMostCopies = 4096;
+
+/// Copies of an op's buffers that together are far beyond the last-level cache of all cores. An
+/// update in place counts its memory twice in its bytes.
+double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
+  const double caches = last_level_cache_bytes(options.device, fixtures::usable_cores());
+  return std::ceil(2 * kBeyondCache * caches / op.cost(options.precision).bytes);
+}
+
+/// A call with buffers of its own.
+struct Instance {
+  ops::Tensors inputs;
+  ops::Call call;
+  ops::Tensors outputs;
+  std::unique_ptr<ops::Kernel> kernel;  ///< of a vendor's library, instead of the call
+
+  void run() {
+    if (kernel != nullptr) {
+      kernel->run();
+    } else {
+      const c10::InferenceMode inference;
+      outputs = call();
+    }
+  }
+};
 
 class OpTask final : public Task {
  public:
   OpTask(const ops::ShapeRow& row, const OpOptions& options) : op_(row.op), options_(options) {
     fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
     const auto type = options.precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
-    inputs_ =
+    const ops::Tensors inputs =
         ops::converted(op_->inputs(options.seed), type, fixtures::torch_device(options.device));
-    if (op_->in_place()) {
-      for (const auto& input : inputs_) before_.push_back(input.clone());
+    if (op_->in_place()) before_ = cloned(inputs);
+    if (options.cache == Cache::kCold) {
+      const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options));
+      for (std::size_t i = 1; i < copies; ++i) {
+        add_instance(cloned(inputs));
+        instances_.back().run();  // its result's memory is the system's to give, once
+      }
     }
-    call_ = options.backend == ops::Backend::kNative ? op_->native(inputs_) : op_->call(inputs_);
-    if (call_ == nullptr) throw std::logic_error("no such backend for this op");
+    add_instance(inputs);
+    next_ = instances_.size() - 1;  // the one that is checked
     const ops::Cost cost = op_->cost(options.precision);
     if (cost.flops > 0) figures_.flops = cost.flops;
     if (cost.bytes > 0) figures_.bytes = cost.bytes;
@@ -36,29 +70,29 @@ class OpTask final : public Task {
   void threads_changed() override {
     if (options_.backend != ops::Backend::kOneDnn) return;
     const c10::InferenceMode inference;
-    outputs_ = call_();
-    for (auto& output : outputs_) output = output.contiguous().zero_();
-    kernel_ = op_->kernel(options_.backend, options_.precision, inputs_, outputs_);
-    if (kernel_ == nullptr) throw std::logic_error("no such backend for this op");
-    figures_.label = kernel_->implementation();
-  }
-
-  void run() override {
-    if (kernel_ != nullptr) {
-      kernel_->run();
-    } else {
-      const c10::InferenceMode inference;
-      outputs_ = call_();
+    for (auto& one : instances_) {
+      one.outputs = one.call();
+      for (auto& output : one.outputs) output = output.contiguous().zero_();
+      one.kernel = op_->kernel(options_.backend, options_.precision, one.inputs, one.outputs);
+      if (one.kernel == nullptr) throw std::logic_error("no such backend for this op");
+      figures_.label = one.kernel->implementation();
     }
   }
 
+  void run() override {
+    last_ = next_;
+    next_ = next_ + 1 < instances_.size() ? next_ + 1 : 0;
+    instances_[last_].run();
+  }
+
   void check() override {
-    op_->check(op_->in_place() ? before_ : inputs_, outputs_, options_.precision);
+    const Instance& one = instances_[last_];
+    op_->check(op_->in_place() ? before_ : one.inputs, one.outputs, options_.precision);
     before_.clear();
   }
 
   void check_finite() override {
-    for (const auto& output : outputs_) {
+    for (const auto& output : instances_[last_].outputs) {
       if (!at::isfinite(output).all().item<bool>())
         throw std::runtime_error("the result is not finite");
     }
@@ -67,9 +101,11 @@ class OpTask final : public Task {
   Figures figures() const override {
     Figures all = figures_;
     std::map<const void*, double> memory;  // views of one storage count once
-    for (const auto& tensors : {inputs_, outputs_}) {
-      for (const auto& tensor : tensors) {
-        memory[tensor.storage().data()] = static_cast<double>(tensor.storage().nbytes());
+    for (const auto& one : instances_) {
+      for (const auto* tensors : {&one.inputs, &one.outputs}) {
+        for (const auto& tensor : *tensors) {
+          memory[tensor.storage().data()] = static_cast<double>(tensor.storage().nbytes());
+        }
       }
     }
     for (const auto& [storage, bytes] : memory) all.working_set += bytes;
@@ -77,17 +113,35 @@ class OpTask final : public Task {
   }
 
  private:
+  static ops::Tensors cloned(const ops::Tensors& tensors) {
+    ops::Tensors copies;
+    for (const auto& tensor : tensors) copies.push_back(tensor.clone());
+    return copies;
+  }
+
+  void add_instance(const ops::Tensors& inputs) {
+    const bool native = options_.backend == ops::Backend::kNative;
+    instances_.push_back({.inputs = inputs,
+                          .call = native ? op_->native(inputs) : op_->call(inputs),
+                          .outputs = {},
+                          .kernel = nullptr});
+    if (instances_.back().call == nullptr) throw std::logic_error("no such backend for this op");
+  }
+
   std::shared_ptr<const ops::Op> op_;
   OpOptions options_;
-  ops::Tensors inputs_;
   ops::Tensors before_;  ///< the inputs of an update before its first call
-  ops::Call call_;
-  ops::Tensors outputs_;
-  std::unique_ptr<ops::Kernel> kernel_;
+  std::vector<Instance> instances_;
+  std::size_t next_ = 0;
+  std::size_t last_ = 0;
   Figures figures_;
 };
 
 }  // namespace
+
+bool runs_cold(const ops::Op& op, const OpOptions& options) {
+  return copies_to_fill_caches(op, options) <= kMostCopies;
+}
 
 std::unique_ptr<Task> make_op_task(const ops::ShapeRow& row, const OpOptions& options) {
   return std::make_unique<OpTask>(row, options);

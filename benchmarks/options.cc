@@ -24,8 +24,11 @@ struct Typed {
   std::vector<std::string> devices;
   std::vector<std::string> precisions;
   std::vector<std::string> backends;
+  std::vector<std::string> caches{std::string(kCacheNames[0])};
   std::string data;
   std::string rom;
+  std::string mkl{kMklNames[0]};
+  std::string malloc{kMallocNames[0]};
 };
 
 void declare(CLI::App& app, Options& options, Typed& typed) {
@@ -46,6 +49,18 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
       ->check(names(fixtures::kPrecisionNames));
   list("--fathom_backend", typed.backends, "whose code runs (default: every one that a row has)")
       ->check(names(ops::kBackendNames));
+  list("--fathom_cache", typed.caches,
+       "hot (default): an op finds its buffers where its last call left them; cold: in memory")
+      ->check(names(kCacheNames));
+  app.add_option(
+         "--fathom_mkl", typed.mkl,
+         "native: LibTorch's MKL takes its widest kernels on any maker's CPU (default: stock)")
+      ->type_name("CHOICE")
+      ->check(names(kMklNames));
+  app.add_option("--fathom_malloc", typed.malloc,
+                 "tuned: the C library keeps freed memory for the next step (default: stock)")
+      ->type_name("CHOICE")
+      ->check(names(kMallocNames));
   app.add_option("--fathom_seed", options.seed, "seed of weights, data and dropout (default: 0)")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
@@ -219,11 +234,15 @@ Options parse_options(int argc, char** argv) {
   options.data.directory = typed.data;
   options.data.rom = typed.rom;
   options.backends = values<ops::Backend>(typed.backends, ops::kBackendNames);
+  options.caches = values<Cache>(typed.caches, kCacheNames);
+  options.mkl = values<Mkl>({typed.mkl}, kMklNames)[0];
+  options.malloc = values<Malloc>({typed.malloc}, kMallocNames)[0];
   refuse_repeats("--fathom_device", options.devices);
   refuse_repeats("--fathom_threads", options.threads);
   refuse_repeats("--fathom_batch", options.batches);
   refuse_repeats("--fathom_precision", options.precisions);
   refuse_repeats("--fathom_backend", options.backends);
+  refuse_repeats("--fathom_cache", options.caches);
   take_output_file(options);
   if (options.help || options.models) return options;
   settle_devices(options);

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/op_task.h"
+#include "benchmarks/process.h"
 #include "fixtures/data_source.h"
 #include "fixtures/device.h"
 #include "fixtures/precision.h"
@@ -19,6 +21,9 @@ struct Options {
   std::vector<int64_t> batches;
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
+  std::vector<Cache> caches;  ///< of op rows
+  Mkl mkl = Mkl::kStock;
+  Malloc malloc = Malloc::kStock;
   uint64_t seed = 0;
   fixtures::DataSource data;
   int64_t replay = 100'000;  ///< frames in the replay memory of fixture rows

@@ -126,15 +126,22 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
     each_machine(options, [&](Device device, Precision precision) {
       for (const Backend backend : shape.type->backends) {
         if (!wanted(options, backend) || !runs_on(backend, device)) continue;
-        const OpOptions op{
-            .device = device, .precision = precision, .backend = backend, .seed = options.seed};
-        add_rows(rows, options,
-                 {.head = shape.name() + token("device", device),
-                  .tail = token("precision", precision) + "/cache:hot" + token("backend", backend),
-                  .device = device,
-                  .precision = precision,
-                  .make = [shape, op] { return make_op_task(shape, op); },
-                  .rates = {.flops = true, .bytes = true}});
+        for (const Cache cache : options.caches) {
+          const OpOptions op{.device = device,
+                             .precision = precision,
+                             .backend = backend,
+                             .cache = cache,
+                             .seed = options.seed};
+          if (cache == Cache::kCold && !runs_cold(*shape.op, op)) continue;
+          add_rows(rows, options,
+                   {.head = shape.name() + token("device", device),
+                    .tail = token("precision", precision) + token("cache", cache) +
+                            token("backend", backend),
+                    .device = device,
+                    .precision = precision,
+                    .make = [shape, op] { return make_op_task(shape, op); },
+                    .rates = {.flops = true, .bytes = true}});
+        }
       }
     });
   }

@@ -50,10 +50,10 @@ def split(rows):
         if parts[0] == "fixture":
             continue
         if parts[0] == "op":
-            backend = tokens(row["run_name"])["backend"]
-            if backend in BACKENDS:
+            found = tokens(row["run_name"])
+            if found["backend"] in BACKENDS and found["cache"] == "hot":
                 op = alone[parts[2], setting(row["run_name"])].setdefault(tuple(parts[1:5]), {})
-                op[backend] = row
+                op[found["backend"]] = row
             continue
         key = (parts[0], parts[1], setting(row["run_name"]))
         op_type = tokens(row["run_name"]).get("op")

@@ -49,7 +49,7 @@ def test_adds_times_by_count(tmp_path):
     assert infer[:4] == ["net/infer", "1", "1", "1.000"]
 
 
-def test_takes_our_own_kernel_where_there_is_one_and_no_vendors(tmp_path):
+def test_takes_what_the_workloads_run(tmp_path):
     (*_, train) = lines(
         tmp_path,
         [
@@ -58,6 +58,11 @@ def test_takes_our_own_kernel_where_there_is_one_and_no_vendors(tmp_path):
             row(OP.format("lrn/net/a/forward", "native"), 30, calls_per_model_step=1),
             row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1),
             row(OP.format("matmul/net/a/forward", "onednn"), 5, calls_per_model_step=1),
+            row(
+                OP.format("matmul/net/a/forward", "torch").replace("hot", "cold"),
+                999,
+                calls_per_model_step=1,
+            ),
         ],
     )
     assert train[3] == "0.800"

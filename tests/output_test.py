@@ -51,6 +51,27 @@ def test_context_says_what_ran_where(tmp_path):
     assert "--fathom_seed=7" in context["command_line"]
 
 
+def test_context_says_how_the_process_was_tuned(tmp_path):
+    out = tmp_path / "out.json"
+    tuned = ["--fathom_mkl=native", "--fathom_malloc=tuned"]
+    assert run(*ONE_ROW, *tuned, f"--benchmark_out={out}").returncode == 0
+    context = read_json(out)["context"]
+    assert context["fathom_mkl"] == "native" and context["fathom_malloc"] == "tuned"
+
+
+def test_cold_rows_take_turns_with_buffers_beyond_the_caches(tmp_path):
+    out = tmp_path / "out.json"
+    filter_ = "--benchmark_filter=^op/(matmul/vgg/fc8/forward|fill/vgg/fc8/forward)/"
+    result = run(*QUICK, filter_, "--fathom_cache=hot,cold", f"--benchmark_out={out}")
+    assert result.returncode == 0
+    rows = {row["name"]: row for row in read_json(out)["benchmarks"]}
+    cold = [name for name in rows if "/cache:cold/" in name]
+    assert {name.split("/")[1] for name in cold} == {"matmul"}, "a number is too small"
+    for name in cold:
+        assert "bytes_pct_peak" in rows[name]
+        assert name.replace("cold", "hot") in rows
+
+
 def test_json_on_stdout_is_strict_too():
     result = run(*ONE_ROW, "--benchmark_format=json")
     (row,) = strict_json(result.stdout)["benchmarks"]
