@@ -68,14 +68,15 @@ TEST(Options, TakeTheLastJsonFile) {
 }
 
 TEST(Rows, HaveUniqueNamesOfLegalTokens) {
-  Options options = parsed({"--fathom_precision=fp32,bf16", "--fathom_batch=1,2"});
+  Options options =
+      parsed({"--fathom_precision=fp32,bf16", "--fathom_batch=1,2", "--fathom_cache=hot,cold"});
   const std::regex model(
       "[a-z0-9_]+/(train|infer)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
       "/precision:(fp32|tf32|bf16)/backend:torch");
   const std::regex op(
       "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/(forward|dgrad|wgrad|backward|update)"
-      "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:hot/"
-      "backend:(torch|onednn)");
+      "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:(hot|cold)/"
+      "backend:(torch|onednn|native)");
   const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
   std::set<std::string> names;
   for (const auto& row : make_rows(options)) {
