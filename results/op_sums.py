@@ -6,7 +6,7 @@
 
 Prints a Markdown table with a line for each workload's step on the CPU: its time, the times of its recorded ops times
 their counts, what the watched step spent in op types that have no rows, between ops, and in the op types that take most
-longer (or shorter) inside the step than alone. The last two need the rows of --fathom_profile.
+longer (or shorter) inside the step than alone. The last three need the rows of --fathom_profile.
 """
 
 import argparse
