@@ -47,11 +47,11 @@ class OpTask final : public Task {
     const auto type = options.precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
     const ops::Tensors inputs =
         ops::converted(op_->inputs(options.seed), type, fixtures::torch_device(options.device));
-    if (op_->in_place()) before_ = cloned(inputs);
+    if (op_->in_place()) before_ = ops::cloned(inputs);
     if (options.cache == Cache::kCold) {
       const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options));
       for (std::size_t i = 1; i < copies; ++i) {
-        add_instance(cloned(inputs));
+        add_instance(ops::cloned(inputs));
         instances_.back().run();  // its result's memory is the system's to give, once
       }
     }
@@ -113,12 +113,6 @@ class OpTask final : public Task {
   }
 
  private:
-  static ops::Tensors cloned(const ops::Tensors& tensors) {
-    ops::Tensors copies;
-    for (const auto& tensor : tensors) copies.push_back(tensor.clone());
-    return copies;
-  }
-
   void add_instance(const ops::Tensors& inputs) {
     const bool native = options_.backend == ops::Backend::kNative;
     instances_.push_back({.inputs = inputs,

@@ -35,6 +35,12 @@ Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device
   return all;
 }
 
+Tensors cloned(const Tensors& tensors) {
+  Tensors copies;
+  for (const auto& tensor : tensors) copies.push_back(tensor.clone());
+  return copies;
+}
+
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
                   double slack) {
   const Tensors exact = converted(expected, at::kDouble, at::kCPU);

@@ -24,8 +24,7 @@ class OpContract : public testing::TestWithParam<Case> {
   };
   Result run(at::ScalarType type) const {
     const Tensors inputs = converted(op_->inputs(7), type, at::kCPU);
-    Tensors before;
-    for (const auto& input : inputs) before.push_back(input.clone());
+    const Tensors before = cloned(inputs);
     const Call call = op_->call(inputs);
     const c10::InferenceMode inference;
     return {before, call()};
@@ -63,8 +62,7 @@ TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
   for (const auto& [type, precision] :
        {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
     const Tensors inputs = converted(op_->inputs(7), type, at::kCPU);
-    Tensors before;
-    for (const auto& input : inputs) before.push_back(input.clone());
+    const Tensors before = cloned(inputs);
     const Call call = op_->native(inputs);
     ASSERT_EQ(call != nullptr, native);
     if (native) {
@@ -83,8 +81,7 @@ TEST_P(OpContract, RefusesNan) {
 
 TEST_P(OpContract, SaysWhetherItWritesIntoItsInputs) {
   const Tensors inputs = op_->inputs(7);
-  Tensors before;
-  for (const auto& input : inputs) before.push_back(input.clone());
+  const Tensors before = cloned(inputs);
   op_->call(inputs)();
   bool changed = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) changed |= !inputs[i].equal(before[i]);

@@ -22,9 +22,7 @@ using fixtures::Precision;
 at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
   const auto op = make_op(type, pass, nlohmann::json::parse(fields));
   *in = converted(op->inputs(3), at::kDouble, at::kCPU);
-  Tensors held;
-  for (const auto& one : *in) held.push_back(one.clone());
-  return op->call(held)()[0].flatten();
+  return op->call(cloned(*in))()[0].flatten();
 }
 
 struct Formula {
