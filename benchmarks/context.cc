@@ -14,7 +14,7 @@
 #include "benchmarks/build_info.h"
 #include "git_commit.h"
 #include "ops/cuda/library.h"
-#include "ops/onednn/version.h"
+#include "ops/onednn/library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -76,6 +76,7 @@ void add_gpu(Entries& entries) {
   entries.emplace_back("gpu_memory_bytes", memory.str());
   entries.emplace_back("cuda_driver", cuda_version(device.driver));
   entries.emplace_back("cuda_runtime", cuda_version(device.runtime));
+  entries.emplace_back("cublas", std::to_string(device.cublas));
   entries.emplace_back("cudnn", std::to_string(at::globalContext().versionCuDNN()));
 }
 

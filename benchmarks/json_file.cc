@@ -34,7 +34,17 @@ void write_file(const std::string& path, const std::string& text) {
   if (!good) fail();
 }
 
+std::string part_of(const std::string& path) { return path + ".part"; }
+
 }  // namespace
+
+void replace_file(const std::string& path, const std::string& text) {
+  const std::string part = part_of(path);
+  write_file(part, text);
+  if (std::rename(part.c_str(), path.c_str()) != 0) {
+    throw std::runtime_error(path + ": " + std::strerror(errno));
+  }
+}
 
 JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
   namespace fs = std::filesystem;
@@ -46,7 +56,7 @@ JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
     throw UsageError("--benchmark_out=" + path + ": is a directory, expected a file");
   // A pipe or a device cannot be replaced; it gets each state of the file as it is.
   part_ =
-      fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored) ? path_ : path_ + ".part";
+      fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored) ? path_ : part_of(path_);
   try {
     if (part_ != path_) write_file(part_, "");
   } catch (const std::runtime_error& error) {
@@ -72,9 +82,10 @@ void JsonFile::add(const std::vector<benchmark::BenchmarkReporter::Run>& runs) {
 }
 
 void JsonFile::replace() {
-  write_file(part_, text_.str() + closing_);
-  if (part_ != path_ && std::rename(part_.c_str(), path_.c_str()) != 0) {
-    throw std::runtime_error(path_ + ": " + std::strerror(errno));
+  if (part_ == path_) {
+    write_file(path_, text_.str() + closing_);
+  } else {
+    replace_file(path_, text_.str() + closing_);
   }
 }
 

@@ -8,6 +8,10 @@
 
 namespace fathom::benchmarks {
 
+/// Writes a file beside `path` and renames it over `path`, which is whole at every moment. Throws
+/// std::runtime_error with the reason.
+void replace_file(const std::string& path, const std::string& text);
+
 /// --benchmark_out in Google Benchmark's own JSON, replaced as a whole after every benchmark:
 /// whoever reads the path, at whatever moment and after whatever end, finds a valid file. An
 /// earlier file stays until the first row is there.

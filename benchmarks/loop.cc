@@ -33,7 +33,7 @@ constexpr double kMostWarmUp = 60;
 constexpr int kMostWarmUpSteps = 10;
 constexpr double kLongSteps = 1;  // seconds from which kMostWarmUpSteps are enough
 
-// Watched steps after each pass of a row whose op types are asked for.
+// Watched steps after each pass of a row whose ops are asked for.
 constexpr double kProfileSeconds = 0.3;
 constexpr int64_t kMostProfiledSteps = 1000;
 
@@ -41,6 +41,20 @@ constexpr int64_t kMostProfiledSteps = 1000;
 double percentile(const std::vector<double>& sorted, double share) {
   const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::max<std::size_t>(rank, 1) - 1];
+}
+
+std::vector<double> sorted(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+/// Those of one row; none before its first.
+template <typename Pass>
+const std::vector<Pass>& passes(const std::map<std::string, std::vector<Pass>>& rows,
+                                const std::string& name) {
+  static const std::vector<Pass> none;
+  const auto found = rows.find(name);
+  return found == rows.end() ? none : found->second;
 }
 
 void set(benchmark::State& state, const std::string& name, double value,
@@ -62,9 +76,11 @@ void Loop::run(benchmark::State& state, const Row& row) {
     Samples samples = time(state, row);
     if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
     count(state, row, samples);
+    const double median_us = percentile(sorted(samples.us), 0.50);
     if (keep_samples_) samples_[row.name].push_back(std::move(samples));
     task_->check_finite();
-    if (row.profile) profile(row);
+    if (row.watch != Watch::kNothing) watch(row);
+    medians_us_[row.name].push_back(median_us);
   } catch (const std::exception& error) {
     forget();
     std::string reason = error.what();
@@ -74,9 +90,15 @@ void Loop::run(benchmark::State& state, const Row& row) {
 }
 
 const std::vector<StepProfile>& Loop::profiles(const std::string& name) const {
-  static const std::vector<StepProfile> none;
-  const auto found = profiles_.find(name);
-  return found == profiles_.end() ? none : found->second;
+  return passes(profiles_, name);
+}
+
+const std::vector<ops::ShapeProfile>& Loop::shapes(const std::string& name) const {
+  return passes(shapes_, name);
+}
+
+const std::vector<double>& Loop::medians_us(const std::string& name) const {
+  return passes(medians_us_, name);
 }
 
 std::vector<Samples> Loop::take_samples(const std::string& name) {
@@ -170,27 +192,30 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
   for (const auto& [name, value] : figures.counters) set(state, name, value);
   if (!figures.label.empty()) state.SetLabel(figures.label);
 
-  std::vector<double> sorted = samples.us;
-  std::sort(sorted.begin(), sorted.end());
+  const std::vector<double> us = sorted(samples.us);
   set(state, "first_step_us", first_seconds_ * 1e6);
-  set(state, "min_us", sorted.front());
+  set(state, "min_us", us.front());
   if (samples.gpu_us) set(state, "gpu_time_us", *samples.gpu_us);
   set(state, "steps_per_sample", static_cast<double>(samples.steps_per_sample));
-  if (sorted.size() >= kLeastForPercentiles) {
-    set(state, "p50_us", percentile(sorted, 0.50));
-    set(state, "p95_us", percentile(sorted, 0.95));
+  if (us.size() >= kLeastForPercentiles) {
+    set(state, "p50_us", percentile(us, 0.50));
+    set(state, "p95_us", percentile(us, 0.95));
   }
 }
 
-void Loop::profile(const Row& row) {
+void Loop::watch(const Row& row) {
   stage_(row, "profiling");
   const auto steps = std::clamp<int64_t>(
       std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9)), 1, kMostProfiledSteps);
-  const std::clock_t begin = std::clock();
+  if (row.watch == Watch::kShapes) {
+    shapes_[row.name].push_back(ops::shape_profile([this] { task_->run(); }, steps));
+    return;
+  }
   const auto work = [&] {
     for (int64_t step = 0; step < steps; ++step) task_->run();
     fixtures::synchronize(row.device);
   };
+  const std::clock_t begin = std::clock();
   StepProfile profile{
       .steps = steps,
       .cpu_seconds = 0,

@@ -12,6 +12,7 @@
 #include "benchmarks/peaks.h"
 #include "benchmarks/rows.h"
 #include "ops/profile.h"
+#include "ops/shape_profile.h"
 
 namespace fathom::benchmarks {
 
@@ -48,6 +49,12 @@ class Loop {
   /// Op types of every pass over a row so far, oldest first.
   const std::vector<StepProfile>& profiles(const std::string& name) const;
 
+  /// Op shapes, likewise.
+  const std::vector<ops::ShapeProfile>& shapes(const std::string& name) const;
+
+  /// The median step of every pass over a row so far in microseconds, likewise.
+  const std::vector<double>& medians_us(const std::string& name) const;
+
   /// Samples of every pass over a row so far, oldest first; they are handed over.
   std::vector<Samples> take_samples(const std::string& name);
 
@@ -56,7 +63,7 @@ class Loop {
   void warm_up(const Row& row);
   Samples time(benchmark::State& state, const Row& row);
   void count(benchmark::State& state, const Row& row, const Samples& samples);
-  void profile(const Row& row);
+  void watch(const Row& row);
   void forget();
   double step_seconds(const Row& row, bool rehearse);
 
@@ -70,6 +77,8 @@ class Loop {
   double steady_seconds_ = 0;  ///< likewise, the fastest warm-up step
   std::map<std::string, std::vector<Samples>> samples_;
   std::map<std::string, std::vector<StepProfile>> profiles_;
+  std::map<std::string, std::vector<ops::ShapeProfile>> shapes_;
+  std::map<std::string, std::vector<double>> medians_us_;
 };
 
 }  // namespace fathom::benchmarks

@@ -5,7 +5,11 @@
 #include "benchmarks/context.h"
 #include "benchmarks/display.h"
 #include "benchmarks/error.h"
+#include "benchmarks/explain_json.h"
+#include "benchmarks/explain_text.h"
+#include "benchmarks/explainer.h"
 #include "benchmarks/google_benchmark.h"
+#include "benchmarks/json_file.h"
 #include "benchmarks/loop.h"
 #include "benchmarks/nearest.h"
 #include "benchmarks/options.h"
@@ -57,6 +61,16 @@ int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
   return kNothingMatched;
 }
 
+/// Where stdout is JSON, the file alone tells.
+void print_and_write(const Options& options, const std::vector<Explanation>& explanations) {
+  if (explanations.empty()) return;  // --benchmark_list_tests
+  for (const auto& explanation : explanations) {
+    if (options.console) std::cout << '\n' << explanation_text(explanation);
+  }
+  if (options.out.empty()) return;
+  replace_file(options.out + ".explain.json", explanations_json(explanations));
+}
+
 int run(int argc, char** argv) {
   Options options = parse_options(argc, argv);
   choose(options.mkl);
@@ -104,12 +118,14 @@ int run(int argc, char** argv) {
   // the rows.
   benchmark::SetBenchmarkFilter("^");
   progress.start(rows.size());
+  Explainer explainer(display, rows, loop);
   if (options.writes_files()) {
-    benchmark::RunSpecifiedBenchmarks(&display, &files);
+    benchmark::RunSpecifiedBenchmarks(&explainer, &files);
   } else {
-    benchmark::RunSpecifiedBenchmarks(&display);
+    benchmark::RunSpecifiedBenchmarks(&explainer);
   }
   benchmark::Shutdown();
+  if (options.explain) print_and_write(options, explainer.explanations(*options.explain));
   return display.failures() > 0 ? kBenchmarkFailed : kOk;
 }
 

@@ -3,18 +3,24 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/InferenceMode.h>
 
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <stdexcept>
 
 #include "benchmarks/peaks.h"
 #include "ops/check.h"
+#include "ops/kernel.h"
+#include "ops/vendor.h"
 
 namespace fathom::benchmarks {
 namespace {
 
 // Copies that an op's buffers may have: each also takes some kB for its tensors.
 constexpr double kMostCopies = 4096;
+
+// For running every copy once before the timed calls.
+constexpr std::chrono::seconds kMostSetUp(1);
 
 /// Copies of an op's buffers that together are far beyond the last-level cache of all cores. An
 /// update in place counts its memory twice in its bytes.
@@ -47,12 +53,13 @@ class OpTask final : public Task {
     const auto type = options.precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
     const ops::Tensors inputs =
         ops::converted(op_->inputs(options.seed), type, fixtures::torch_device(options.device));
-    if (op_->in_place()) before_ = ops::cloned(inputs);
     if (options.cache == Cache::kCold) {
       const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options));
+      const auto begin = std::chrono::steady_clock::now();
       for (std::size_t i = 1; i < copies; ++i) {
         add_instance(ops::cloned(inputs));
-        instances_.back().run();  // its result's memory is the system's to give, once
+        // Its result's memory is the system's to give, once; to a long call that is nothing.
+        if (std::chrono::steady_clock::now() - begin < kMostSetUp) instances_.back().run();
       }
     }
     add_instance(inputs);
@@ -66,16 +73,17 @@ class OpTask final : public Task {
     }
   }
 
-  /// Libraries plan for a thread count, so their kernels are prepared anew.
+  /// A check follows. Libraries plan for a thread count, so their kernels are prepared anew.
   void threads_changed() override {
-    if (options_.backend != ops::Backend::kOneDnn) return;
+    if (op_->in_place()) before_ = ops::cloned(instances_[next_].inputs);
+    if (!ops::is_vendor(options_.backend)) return;
     const c10::InferenceMode inference;
     for (auto& one : instances_) {
+      one.kernel.reset();  // before the buffers that it knows
       one.outputs = one.call();
       for (auto& output : one.outputs) output = output.contiguous().zero_();
-      one.kernel = op_->kernel(options_.backend, options_.precision, one.inputs, one.outputs);
-      if (one.kernel == nullptr) throw std::logic_error("no such backend for this op");
-      figures_.label = one.kernel->implementation();
+      one.kernel = ops::vendor_kernel(options_.backend, op_->problem(one.inputs, one.outputs),
+                                      options_.precision);
     }
   }
 
@@ -86,13 +94,16 @@ class OpTask final : public Task {
   }
 
   void check() override {
-    const Instance& one = instances_[last_];
+    Instance& one = instances_[last_];
+    if (one.kernel != nullptr) one.kernel->write_outputs();
     op_->check(op_->in_place() ? before_ : one.inputs, one.outputs, options_.precision);
     before_.clear();
   }
 
   void check_finite() override {
-    for (const auto& output : instances_[last_].outputs) {
+    Instance& one = instances_[last_];
+    if (one.kernel != nullptr) one.kernel->write_outputs();
+    for (const auto& output : one.outputs) {
       if (!at::isfinite(output).all().item<bool>())
         throw std::runtime_error("the result is not finite");
     }
@@ -109,6 +120,10 @@ class OpTask final : public Task {
       }
     }
     for (const auto& [storage, bytes] : memory) all.working_set += bytes;
+    if (const auto* kernel = instances_[0].kernel.get(); kernel != nullptr) {
+      all.label = kernel->implementation();
+      for (const auto& figure : kernel->figures()) all.counters.push_back(figure);
+    }
     return all;
   }
 
@@ -124,7 +139,7 @@ class OpTask final : public Task {
 
   std::shared_ptr<const ops::Op> op_;
   OpOptions options_;
-  ops::Tensors before_;  ///< the inputs of an update before its first call
+  ops::Tensors before_;  ///< the inputs of an update before the call that is checked
   std::vector<Instance> instances_;
   std::size_t next_ = 0;
   std::size_t last_ = 0;

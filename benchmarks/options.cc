@@ -5,11 +5,12 @@
 #include <set>
 
 #include "benchmarks/error.h"
+#include "benchmarks/explain_options.h"
 #include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
 #include "fixtures/ale.h"
 #include "fixtures/file.h"
-#include "ops/onednn/version.h"
+#include "ops/onednn/library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -27,6 +28,7 @@ struct Typed {
   std::vector<std::string> caches{std::string(kCacheNames[0])};
   std::string data;
   std::string rom;
+  std::string explain;
   std::string mkl{kMklNames[0]};
   std::string malloc{kMallocNames[0]};
 };
@@ -81,6 +83,9 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
       ->type_name("DIR");
   app.add_flag("--fathom_profile", options.profile,
                "after each model row, a row for each op type inside the step");
+  app.add_option("--fathom_explain", typed.explain,
+                 "runs this step and its ops alone, and prints where its time goes")
+      ->type_name("WORKLOAD/MODE");
   app.add_option("--fathom_samples", options.samples,
                  "write every step's time there, as JSON lines")
       ->type_name("FILE");
@@ -134,7 +139,7 @@ void settle_devices(Options& options) {
 void settle_threads(Options& options) {
   const int cores = fixtures::usable_cores();
   if (options.threads.empty()) {
-    options.threads = default_threads(cores);
+    options.threads = options.explain ? std::vector{1} : default_threads(cores);
   } else if (!holds(options.devices, fixtures::Device::kCpu)) {
     throw UsageError(
         "--fathom_threads: only CPU rows have threads, a GPU row runs with one; add cpu to "
@@ -159,6 +164,13 @@ void settle_precisions(Options& options) {
 }
 
 void settle_backends(const Options& options) {
+  for (const auto backend : {ops::Backend::kCublas, ops::Backend::kCudnn}) {
+    if (!holds(options.backends, backend) || holds(options.devices, fixtures::Device::kCuda))
+      continue;
+    const auto& absent = fixtures::absence(fixtures::Device::kCuda);
+    throw UsageError("--fathom_backend=" + std::string(name(backend)) + ": runs on a GPU only" +
+                     (absent.empty() ? ", which --fathom_device leaves out" : "; " + absent));
+  }
   if (!holds(options.backends, ops::Backend::kOneDnn)) return;
   if (!holds(options.devices, fixtures::Device::kCpu)) {
     throw UsageError(
@@ -244,6 +256,10 @@ Options parse_options(int argc, char** argv) {
   refuse_repeats("--fathom_backend", options.backends);
   refuse_repeats("--fathom_cache", options.caches);
   take_output_file(options);
+  if (app.count("--fathom_explain") > 0) {
+    settle_explanation(
+        typed.explain, [&](const char* flag) { return app.count(flag) > 0; }, options);
+  }
   if (options.help || options.models) return options;
   settle_devices(options);
   settle_threads(options);

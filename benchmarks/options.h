@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,18 @@
 #include "fixtures/data_source.h"
 #include "fixtures/device.h"
 #include "fixtures/precision.h"
+#include "models/step.h"
 #include "ops/backend.h"
 
 namespace fathom::benchmarks {
+
+/// A step of a workload, as in vgg/train.
+struct StepName {
+  std::string workload;
+  models::Mode mode;
+
+  bool operator==(const StepName&) const = default;
+};
 
 /// What the command line asks for, checked against this machine. An empty list means the default of
 /// each row.
@@ -26,12 +36,13 @@ struct Options {
   Malloc malloc = Malloc::kStock;
   uint64_t seed = 0;
   fixtures::DataSource data;
-  int64_t replay = 100'000;  ///< frames in the replay memory of fixture rows
-  std::string record;        ///< folder for recorded shapes, instead of measuring
-  bool profile = false;      ///< op rows after each model row
-  std::string samples;       ///< file for every step's time
-  std::string shapes;        ///< file with the user's own op shapes
-  bool models = false;       ///< print the table of workloads and leave
+  int64_t replay = 100'000;         ///< frames in the replay memory of fixture rows
+  std::string record;               ///< folder for recorded shapes, instead of measuring
+  bool profile = false;             ///< op rows after each model row
+  std::optional<StepName> explain;  ///< the rows of this step and of its ops, then where it went
+  std::string samples;              ///< file for every step's time
+  std::string shapes;               ///< file with the user's own op shapes
+  bool models = false;              ///< print the table of workloads and leave
   bool help = false;
 
   std::string out;  ///< --benchmark_out, where it is JSON: written by us, not by Google Benchmark

@@ -13,6 +13,7 @@
 #include "benchmarks/multiply_add.h"
 #include "ops/cuda/library.h"
 #include "ops/table.h"
+#include "ops/vendor.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -64,8 +65,11 @@ double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision pre
   for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);
   const ops::Call call = matmul->call(inputs);
   ops::Tensors outputs = call();
-  const auto kernel = matmul->kernel(backend, precision, inputs, outputs);
-  if (kernel == nullptr && backend != ops::Backend::kTorch) return 0;
+  if (!ops::is_here(backend, device)) return 0;
+  std::unique_ptr<ops::Kernel> kernel;
+  if (ops::is_vendor(backend)) {
+    kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);
+  }
   const double seconds = best_seconds([&] {
     if (kernel != nullptr) {
       kernel->run();
@@ -115,6 +119,8 @@ Peak measure_cuda_flops(fixtures::Precision precision) {
   Peak peak;
   peak.offer(gemm_flops(kSide, fixtures::Device::kCuda, precision, ops::Backend::kTorch),
              "LibTorch GEMM");
+  peak.offer(gemm_flops(kSide, fixtures::Device::kCuda, precision, ops::Backend::kCublas),
+             "cuBLAS GEMM");
   if (precision == fixtures::Precision::kFp32 && ops::cuda_library() != nullptr) {
     peak.offer(ops::cuda_library()->multiply_add_flops(), "fp32 multiply-add loop");
   }

@@ -9,8 +9,7 @@
 #include "benchmarks/fixture_task.h"
 #include "benchmarks/model_task.h"
 #include "benchmarks/op_task.h"
-#include "ops/cuda/library.h"
-#include "ops/onednn/version.h"
+#include "ops/vendor.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -40,7 +39,8 @@ struct Subject {
   std::function<std::unique_ptr<Task>()> make;
   bool serial = false;  ///< runs with one thread whatever is asked for
   Rates rates = {};
-  bool profile = false;
+  Watch watch = Watch::kNothing;
+  std::optional<RowOp> op = {};
 };
 
 void add_rows(std::vector<Row>& rows, const Options& options, const Subject& subject) {
@@ -54,7 +54,8 @@ void add_rows(std::vector<Row>& rows, const Options& options, const Subject& sub
                     .precision = subject.precision,
                     .make = subject.make,
                     .rates = subject.rates,
-                    .profile = subject.profile});
+                    .watch = subject.watch,
+                    .op = subject.op});
   }
 }
 
@@ -74,10 +75,17 @@ void each_machine(const Options& options, Visit visit) {
   }
 }
 
+Watch watch(const Options& options, Device device) {
+  if (options.explain) return device == Device::kCpu ? Watch::kShapes : Watch::kNothing;
+  return options.profile ? Watch::kTypes : Watch::kNothing;
+}
+
 void add_models(std::vector<Row>& rows, const Options& options) {
   if (!wanted(options, Backend::kTorch)) return;
   for (const auto& workload : models::workloads()) {
     for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+      if (options.explain && *options.explain != StepName{std::string(workload.name), mode})
+        continue;
       const std::vector<int64_t> batches = options.batches.empty()
                                                ? std::vector{models::default_batch(workload, mode)}
                                                : options.batches;
@@ -98,23 +106,23 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                     .precision = precision,
                     .make = [&workload, step] { return make_model_task(workload, step); },
                     .rates = {.flops = true},
-                    .profile = options.profile});
+                    .watch = watch(options, device)});
         }
       });
     }
   }
 }
 
-bool runs_on(Backend backend, Device device) {
-  switch (backend) {
-    case Backend::kTorch:
-      return true;
-    case Backend::kOneDnn:
-      return device == Device::kCpu && !ops::onednn::version().empty();
-    case Backend::kNative:
-      return device == Device::kCpu || ops::cuda_library() != nullptr;
-  }
-  return false;
+bool is_part(const ops::ShapeRow& shape, const StepName& step) {
+  const bool train = step.mode == models::Mode::kTrain;
+  return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
+}
+
+/// Whose code the workloads run: our own where we have some.
+Backend backend_in_steps(const std::vector<Backend>& backends, Device device) {
+  const bool native =
+      std::find(backends.begin(), backends.end(), Backend::kNative) != backends.end();
+  return native && is_here(Backend::kNative, device) ? Backend::kNative : Backend::kTorch;
 }
 
 void add_ops(std::vector<Row>& rows, const Options& options) {
@@ -122,25 +130,34 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
   if (!options.shapes.empty()) {
     for (auto& shape : ops::read_shapes(options.shapes)) shapes.push_back(std::move(shape));
   }
-  for (const auto& shape : shapes) {
+  for (const auto& each : shapes) {
+    if (options.explain && !is_part(each, *options.explain)) continue;
+    const auto shape = std::make_shared<const ops::ShapeRow>(each);
     each_machine(options, [&](Device device, Precision precision) {
-      for (const Backend backend : shape.type->backends) {
-        if (!wanted(options, backend) || !runs_on(backend, device)) continue;
+      const auto backends = shape->op->backends();
+      const Backend in_steps = backend_in_steps(backends, device);
+      for (const Backend backend : backends) {
+        if (!is_here(backend, device) || !wanted(options, backend)) continue;
         for (const Cache cache : options.caches) {
           const OpOptions op{.device = device,
                              .precision = precision,
                              .backend = backend,
                              .cache = cache,
                              .seed = options.seed};
-          if (cache == Cache::kCold && !runs_cold(*shape.op, op)) continue;
+          if (cache == Cache::kCold && !runs_cold(*shape->op, op)) continue;
+          if (cache == Cache::kCold && options.explain && backend != in_steps) continue;
           add_rows(rows, options,
-                   {.head = shape.name() + token("device", device),
+                   {.head = shape->name() + token("device", device),
                     .tail = token("precision", precision) + token("cache", cache) +
                             token("backend", backend),
                     .device = device,
                     .precision = precision,
-                    .make = [shape, op] { return make_op_task(shape, op); },
-                    .rates = {.flops = true, .bytes = true}});
+                    .make = [shape, op] { return make_op_task(*shape, op); },
+                    .rates = {.flops = true, .bytes = true},
+                    .op = RowOp{.shape = shape,
+                                .backend = backend,
+                                .in_steps = backend == in_steps,
+                                .cache = cache}});
         }
       }
     });
@@ -172,7 +189,7 @@ std::vector<Row> make_rows(const Options& options) {
   std::vector<Row> rows;
   add_models(rows, options);
   add_ops(rows, options);
-  add_fixtures(rows, options);
+  if (!options.explain) add_fixtures(rows, options);
   std::set<std::string> names;
   for (const auto& row : rows) {
     if (!names.insert(row.name).second)

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,17 @@ struct Rates {
   bool bytes = false;
 };
 
+/// What a few steps after each timed pass are watched for.
+enum class Watch { kNothing, kTypes, kShapes };
+
+/// The op of an op row.
+struct RowOp {
+  std::shared_ptr<const ops::ShapeRow> shape;
+  ops::Backend backend;
+  bool in_steps;  ///< this backend's code is what the workloads run
+  Cache cache;
+};
+
 /// A benchmark before it runs: its name, which is a contract (results/README.md), and how to build
 /// its task.
 struct Row {
@@ -31,7 +43,8 @@ struct Row {
   fixtures::Precision precision;
   std::function<std::unique_ptr<Task>()> make;
   Rates rates = {};
-  bool profile = false;  ///< the op types inside its step get rows, too
+  Watch watch = Watch::kNothing;
+  std::optional<RowOp> op = {};
 };
 
 /// Every row of the tables that the options leave, in the order in which they run. Throws

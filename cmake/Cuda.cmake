@@ -1,4 +1,4 @@
-# FATHOM_CUDA_ENABLED, and fathom::{torch_cuda,cudart,cublas,cudnn} for libfathom_cuda.so.
+# FATHOM_CUDA_ENABLED, and fathom::{torch_cuda,cudart,cublasLt,cudnn} for libfathom_cuda.so.
 set(FATHOM_CUDA_ENABLED OFF)
 set(missing "")
 if(FATHOM_CUDA)  # AUTO or ON
@@ -52,7 +52,7 @@ function(fathom_cuda_library name wheel header)
     IMPORTED_LOCATION "${library}" INTERFACE_INCLUDE_DIRECTORIES "${include}")
 endfunction()
 fathom_cuda_library(cudart cu13 cuda_runtime.h)
-fathom_cuda_library(cublas cu13 cublas_v2.h)
+fathom_cuda_library(cublasLt cu13 cublasLt.h)
 fathom_cuda_library(cudnn cudnn cudnn.h)
 
 add_library(fathom::c10_cuda SHARED IMPORTED GLOBAL)

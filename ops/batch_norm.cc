@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/util/accumulate.h>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -59,6 +60,23 @@ class BatchNorm final : public Op {
           {true, true, true}, kept);
       return {dx, dweight, dbias};
     };
+  }
+
+  std::vector<Backend> backends() const override {
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    BatchNormProblem problem{.x = buffer(in[0]),
+                             .weight = buffer(in[1]),
+                             .bias = buffer(in[2]),
+                             .y = buffer(out[0]),
+                             .epsilon = kEpsilon};
+    if (pass_ == Pass::kBackward) {
+      problem.y = buffer(in[3]);
+      problem.gradients = {.x = buffer(out[0]), .weight = buffer(out[1]), .bias = buffer(out[2])};
+    }
+    return problem;
   }
 
  private:

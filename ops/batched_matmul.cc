@@ -1,6 +1,7 @@
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
@@ -48,6 +49,18 @@ class BatchedMatmul final : public Op {
     const at::Tensor b = shape_.transpose_b ? in[1].transpose(1, 2) : in[1];
     if (!shape_.addend) return [=]() -> Tensors { return {at::bmm(a, b)}; };
     return [=, d = in[2]]() -> Tensors { return {at::baddbmm(d, a, b)}; };
+  }
+
+  std::vector<Backend> backends() const override {
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCublas};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    MatmulProblem problem{.a = buffer(shape_.transpose_a ? in[0].transpose(1, 2) : in[0]),
+                          .b = buffer(shape_.transpose_b ? in[1].transpose(1, 2) : in[1]),
+                          .c = buffer(out[0])};
+    if (shape_.addend) problem.addend = buffer(in[2]);
+    return problem;
   }
 
  private:

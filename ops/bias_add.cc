@@ -1,5 +1,6 @@
 #include <ATen/ops/add.h>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
@@ -25,6 +26,17 @@ class BiasAdd final : public Op {
 
   Call call(const Tensors& in) const override {
     return [x = in[0], bias = in[1]]() -> Tensors { return {at::add(x, bias)}; };
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    std::vector<int64_t> row(sizes_.size(), 1);
+    row.back() = sizes_.back();
+    return BinaryProblem{.kind = BinaryProblem::Kind::kAdd,
+                         .a = buffer(in[0]),
+                         .b = buffer(in[1].view(row)),
+                         .out = buffer(out[0])};
   }
 
  private:

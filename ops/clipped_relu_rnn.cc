@@ -10,6 +10,7 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "ops/buffer.h"
 #include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/table.h"
@@ -144,6 +145,26 @@ class ClippedReluRnn final : public Op {
       const auto [dx, drecurrent] = clipped_relu_rnn_backward(g, h, recurrent, direction);
       return {dx, drecurrent};
     };
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    const bool forward = pass_ == Pass::kForward;
+    ClippedRnnProblem problem{.most = kClip,
+                              .reverse = direction_ == Direction::kBackward,
+                              .recurrent = buffer(in[1]),
+                              .h = buffer(forward ? out[0] : in[0]),
+                              .pass = {}};
+    if (forward) {
+      const auto* frames = in[2].const_data_ptr<int64_t>();
+      problem.pass =
+          ClippedRnnProblem::Forward{.x = buffer(in[0]), .frames = {frames, frames + n_}};
+    } else {
+      problem.pass = ClippedRnnProblem::Backward{
+          .g = buffer(in[2]), .dx = buffer(out[0]), .drecurrent = buffer(out[1])};
+    }
+    return problem;
   }
 
   /// Each frame rounds what the next one builds on.

@@ -34,6 +34,17 @@ class CompositeOp final : public Op {
     return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
   }
 
+  std::vector<Backend> backends() const override {
+    std::vector<Backend> all{Backend::kTorch};
+    all.insert(all.end(), composite_.vendors.begin(), composite_.vendors.end());
+    if (composite_.native != nullptr) all.push_back(Backend::kNative);
+    return all;
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    return composite_.problem(in, out);
+  }
+
   void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
     expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision,
                  pass_ == Pass::kBackward ? composite_.slack : 1);

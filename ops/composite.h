@@ -20,6 +20,9 @@ struct Composite {
   double written;    ///< and writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
   std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward by our own kernels
+  /// Op::problem of both passes, for the backends that it lists.
+  std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
+  std::vector<Backend> vendors = {};
   double slack = 4;     ///< of a gradient's check: it goes through a chain of rounded results
   double integers = 0;  ///< that both read
 };

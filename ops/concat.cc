@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
@@ -39,6 +40,16 @@ class Concat final : public Op {
     if (shape_.stack)
       return [tensors, dim = shape_.dim]() -> Tensors { return {at::stack(tensors, dim)}; };
     return [tensors, dim = shape_.dim]() -> Tensors { return {at::cat(tensors, dim)}; };
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    ConcatProblem problem{.parts = {}, .out = buffer(out[0]), .axis = static_cast<int>(shape_.dim)};
+    for (const auto& part : in) {
+      problem.parts.push_back(buffer(shape_.stack ? part.unsqueeze(shape_.dim) : part));
+    }
+    return problem;
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/seen.h"
@@ -86,6 +87,30 @@ class Conv2d final : public Op {
       if (wanted[0]) return Tensors{dx};
       return wanted[2] ? Tensors{dw, db} : Tensors{dw};
     };
+  }
+
+  std::vector<Backend> backends() const override {
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    using enum ConvolutionProblem::Writes;
+    const bool forward = pass_ == Pass::kForward;
+    const bool wgrad = pass_ == Pass::kWgrad;
+    ConvolutionProblem problem{.writes = forward ? kY
+                                         : wgrad ? kW
+                                                 : kX,
+                               .x = buffer(pass_ == Pass::kDgrad ? out[0] : in[0]),
+                               .w = buffer(wgrad ? out[0] : in[1]),
+                               .y = buffer(forward ? out[0] : in[2]),
+                               .bias = {},
+                               .stride = shape_.stride,
+                               .padding = shape_.padding,
+                               .dilation = shape_.dilation,
+                               .groups = shape_.groups};
+    if (bias_ && forward) problem.bias = buffer(in[2]);
+    if (bias_ && wgrad) problem.bias = buffer(out[1]);
+    return problem;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
@@ -22,11 +23,21 @@ class Copy final : public Op {
   Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(stored_)}; }
 
   Call call(const Tensors& in) const override {
-    const at::Tensor source = transposed_ ? in[0].transpose(-2, -1) : in[0];
-    return [source]() -> Tensors { return {source.clone(at::MemoryFormat::Contiguous)}; };
+    return
+        [source = source(in)]() -> Tensors { return {source.clone(at::MemoryFormat::Contiguous)}; };
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    return CopyProblem{.x = buffer(source(in)), .y = buffer(out[0])};
   }
 
  private:
+  at::Tensor source(const Tensors& in) const {
+    return transposed_ ? in[0].transpose(-2, -1) : in[0];
+  }
+
   std::vector<int64_t> stored_;
   bool transposed_;
 };

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "ops/buffer.h"
 #include "ops/clipped_relu_rnn.h"
 #include "ops/draws.h"
 #include "ops/elementwise_rules.h"
@@ -24,6 +25,13 @@ struct Shape {
   std::vector<int64_t> out;  ///< empty for a loss
   bool in_place = false;     ///< into x
 };
+
+/// What cuDNN has of them.
+bool is_activation(UnaryProblem::Kind kind) {
+  using Kind = UnaryProblem::Kind;
+  return kind == Kind::kRelu || kind == Kind::kBetween || kind == Kind::kSigmoid ||
+         kind == Kind::kTanh;
+}
 
 /// Forward inputs {x} or {x, y}, output {out}; backward inputs {gradient of out, x, ...}, output
 /// {gradient of x}.
@@ -66,6 +74,33 @@ class Elementwise final : public Op {
   }
 
   bool in_place() const override { return shape_.in_place; }
+
+  /// Vendors' binary ops repeat elements of the second operand only.
+  std::vector<Backend> backends() const override {
+    const bool of_two = !shape_.y.empty();
+    const bool vendor = of_two ? rule_.of_two && !shape_.in_place && shape_.out == shape_.x
+                               : rule_.unary.has_value();
+    if (!vendor) return {Backend::kTorch};
+    if (of_two || !is_activation(*rule_.unary)) return {Backend::kTorch, Backend::kOneDnn};
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    if (!shape_.y.empty()) {
+      std::vector<int64_t> y = shape_.y;
+      y.insert(y.begin(), shape_.x.size() - y.size(), 1);
+      return BinaryProblem{.kind = *rule_.of_two,
+                           .a = buffer(in[0]),
+                           .b = buffer(in[1].view(y)),
+                           .out = buffer(out[0])};
+    }
+    UnaryProblem problem{.kind = *rule_.unary,
+                         .x = buffer(in[backward_ ? 1 : 0]),
+                         .y = buffer(backward_ ? in[0] : out[0]),
+                         .constants = rule_.constants};
+    if (backward_) problem.dx = buffer(out[0]);
+    return problem;
+  }
 
  private:
   static at::Tensor values(Draws& draw, Values values, at::IntArrayRef sizes) {
@@ -150,9 +185,7 @@ std::vector<OpType> elementwise_types() {
   for (const Rule& rule : elementwise_rules()) {
     std::vector<Pass> passes{Pass::kForward};
     if (rule.backward != nullptr) passes.push_back(Pass::kBackward);
-    types.push_back({rule.name,
-                     passes,
-                     {Backend::kTorch},
+    types.push_back({rule.name, passes,
                      [&rule](Fields& fields, Pass pass) { return make(rule, fields, pass); },
                      [&rule](const Seen& seen) { return recognise(rule, seen); }});
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,11 @@ struct ElementwiseRule {
                          const Tensors& in) = nullptr;
   /// What makes a call of the kind's ATen names this type; null for all calls.
   bool (*is_type)(const Seen& seen) = nullptr;
+
+  /// What a vendor's library calls it; that of one operand is also what it is with a plain number.
+  std::optional<UnaryProblem::Kind> unary = {};
+  std::array<float, 2> constants = {};
+  std::optional<BinaryProblem::Kind> of_two = {};
 
   bool binary() const { return operands[1] != Values::kNone; }
 };

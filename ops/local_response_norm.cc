@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/functional/normalization.h>
 
+#include "ops/buffer.h"
 #include "ops/composite.h"
 #include "ops/local_response_norm_cpu.h"
 #include "ops/local_response_norm_cuda.h"
@@ -95,7 +96,22 @@ std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
        .gradients = elements,
        .native = [norm](const Tensors& in) -> Tensors {
          return {local_response_norm(in[0], norm)};
-       }},
+       },
+       .problem =
+           [norm](const Tensors& in, const Tensors& out) {
+             ResponseNormProblem problem{.x = buffer(in[0]),
+                                         .y = buffer(out[0]),
+                                         .size = norm.size,
+                                         .alpha = norm.alpha,
+                                         .beta = norm.beta,
+                                         .bias = norm.bias};
+             if (in.size() > 1) {
+               problem.y = buffer(in[1]);
+               problem.dx = buffer(out[0]);
+             }
+             return problem;
+           },
+       .vendors = {Backend::kOneDnn, Backend::kCudnn}},
       pass);
 }
 

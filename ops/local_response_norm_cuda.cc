@@ -15,11 +15,11 @@ namespace {
 std::optional<Element> element(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
-      return Element::kFloat;
+      return Element::kFp32;
     case at::kDouble:
-      return Element::kDouble;
+      return Element::kFp64;
     case at::kBFloat16:
-      return Element::kBfloat16;
+      return Element::kBf16;
     default:
       return std::nullopt;
   }

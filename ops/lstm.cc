@@ -1,5 +1,6 @@
 #include <ATen/ops/lstm.h>
 
+#include "ops/buffer.h"
 #include "ops/composite.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -50,6 +51,18 @@ std::vector<SeenOp> layers(const Seen& seen) {
   return made;
 }
 
+/// Inputs of make_lstm(), or their gradients.
+LstmProblem::Inputs buffers(at::ArrayRef<at::Tensor> leaves) {
+  LstmProblem::Inputs made{.x = buffer(leaves[0]),
+                           .h = buffer(leaves[1][0]),
+                           .c = buffer(leaves[2][0]),
+                           .input_weight = buffer(leaves[3]),
+                           .recurrent_weight = buffer(leaves[4]),
+                           .biases = {}};
+  for (const auto& bias : leaves.slice(5)) made.biases.push_back(buffer(bias));
+  return made;
+}
+
 }  // namespace
 
 /// A layer as a training step runs it, by oneDNN or cuDNN where LibTorch has them: {x [T, N, I],
@@ -65,6 +78,7 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
   const auto states = static_cast<double>(2 * s.n * s.width);
   const double read = weights + states + static_cast<double>(s.steps * s.n * s.inputs) +
                       (s.bias ? static_cast<double>(8 * s.width) : 0);
+  const std::size_t leaves = s.bias ? 7 : 5;
   return make_composite(
       {.leaves =
            [s](Draws& draws) {
@@ -75,7 +89,7 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
              for (int i = 0; i < 2 && s.bias; ++i) made.push_back(draws.normal({4 * s.width}, 0.1));
              return made;
            },
-       .with_gradient = s.bias ? 7U : 5U,
+       .with_gradient = leaves,
        .forward = [bias = s.bias](const Tensors& in) -> Tensors {
          const std::vector<at::Tensor> weight(in.begin() + 3, in.begin() + (bias ? 7 : 5));
          const auto [outputs, h, c] = at::lstm(in[0], {in[1], in[2]}, weight, bias, /*layers=*/1,
@@ -87,7 +101,19 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
        .products = static_cast<double>(s.steps * s.n) * weights,
        .read = read,
        .written = states + static_cast<double>(s.steps * s.n * s.width),
-       .gradients = read},
+       .gradients = read,
+       .problem = [leaves, backward = pass == Pass::kBackward](const Tensors& in,
+                                                               const Tensors& out) -> Problem {
+         const at::ArrayRef<at::Tensor> all(in);
+         const auto results = backward ? all.slice(leaves) : at::ArrayRef<at::Tensor>(out);
+         LstmProblem problem{.inputs = buffers(all.slice(0, leaves)),
+                             .y = buffer(results[0]),
+                             .last_c = buffer(results[2][0]),
+                             .last_h = buffer(results[1][0])};
+         if (backward) problem.gradients = buffers(out);
+         return problem;
+       },
+       .vendors = {Backend::kOneDnn, Backend::kCudnn}},
       pass);
 }
 

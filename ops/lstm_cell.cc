@@ -5,6 +5,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/record_function.h>
 
+#include "ops/buffer.h"
 #include "ops/composite.h"
 #include "ops/table.h"
 
@@ -17,6 +18,22 @@ LstmState lstm_cell(const at::Tensor& x, const LstmState& state, const at::Tenso
   const at::Tensor c = gates[1].sigmoid() * state.c + gates[0].sigmoid() * gates[2].tanh();
   return {.h = gates[3].sigmoid() * c.tanh(), .c = c};
 }
+
+namespace {
+
+/// Those of a layer of one step: {x, h, c, weight, bias} or their gradients.
+LstmProblem::Inputs buffers(const Tensors& leaves) {
+  const at::Tensor& weight = leaves[3];
+  const int64_t inputs = leaves[0].size(1);
+  return {.x = buffer(leaves[0].unsqueeze(0)),
+          .h = buffer(leaves[1]),
+          .c = buffer(leaves[2]),
+          .input_weight = buffer(weight.narrow(1, 0, inputs)),
+          .recurrent_weight = buffer(weight.narrow(1, inputs, weight.size(1) - inputs)),
+          .biases = {buffer(leaves[4])}};
+}
+
+}  // namespace
 
 /// {x, h, c, weight, bias} gives {h', c'}.
 std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
@@ -41,7 +58,17 @@ std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
        .products = static_cast<double>(n) * weights,
        .read = read,
        .written = states,
-       .gradients = read},
+       .gradients = read,
+       .problem = [backward = pass == Pass::kBackward](const Tensors& in,
+                                                       const Tensors& out) -> Problem {
+         const at::Tensor& h = backward ? in[5] : out[0];
+         const at::Tensor& c = backward ? in[6] : out[1];
+         LstmProblem problem{
+             .inputs = buffers(in), .y = buffer(h.unsqueeze(0)), .last_c = buffer(c)};
+         if (backward) problem.gradients = buffers(out);
+         return problem;
+       },
+       .vendors = {Backend::kOneDnn, Backend::kCudnn}},
       pass);
 }
 

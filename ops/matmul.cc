@@ -3,8 +3,8 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
-#include "ops/onednn/matmul.h"
 #include "ops/table.h"
 
 namespace fathom::ops {
@@ -34,12 +34,16 @@ class Matmul final : public Op {
     return [=, bias = in[2]]() -> Tensors { return {at::addmm(bias, a, b)}; };
   }
 
-  std::unique_ptr<Kernel> kernel(Backend backend, fixtures::Precision precision, const Tensors& in,
-                                 const Tensors& out) const override {
-    if (backend != Backend::kOneDnn) return nullptr;
-    const void* bias = shape_.bias ? in[2].const_data_ptr() : nullptr;
-    return onednn::matmul(shape_, precision, in[0].const_data_ptr(), in[1].const_data_ptr(), bias,
-                          out[0].mutable_data_ptr());
+  std::vector<Backend> backends() const override {
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCublas};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    MatmulProblem problem{.a = buffer(shape_.transpose_a ? in[0].t() : in[0]),
+                          .b = buffer(shape_.transpose_b ? in[1].t() : in[1]),
+                          .c = buffer(out[0])};
+    if (shape_.bias) problem.addend = buffer(in[2]);
+    return problem;
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +15,8 @@
 #include "ops/backend.h"
 #include "ops/cost.h"
 #include "ops/fields.h"
-#include "ops/kernel.h"
 #include "ops/pass.h"
+#include "ops/problem.h"
 
 namespace fathom::ops {
 
@@ -44,12 +45,12 @@ class Op {
   /// default where they differ from a call on float64.
   virtual void check(const Tensors& inputs, const Tensors& outputs,
                      fixtures::Precision precision) const;
-  /// A vendor library's way over the same inputs on the CPU, writing into `outputs` (contiguous, as
-  /// call() shapes them), at the current thread count. Null where `backend` has no such op.
-  virtual std::unique_ptr<Kernel> kernel(Backend /*backend*/, fixtures::Precision /*precision*/,
-                                         const Tensors& /*inputs*/,
-                                         const Tensors& /*outputs*/) const {
-    return nullptr;
+  /// Whose code can run it.
+  virtual std::vector<Backend> backends() const { return {Backend::kTorch}; }
+  /// What a vendor's library is asked to compute of `inputs` into `outputs` (contiguous, as call()
+  /// shapes them), which stay alive; for the backends() that are vendors' only.
+  virtual Problem problem(const Tensors& /*inputs*/, const Tensors& /*outputs*/) const {
+    throw std::logic_error("no vendor's library runs this op");
   }
 };
 
@@ -71,7 +72,6 @@ struct SeenOp {
 struct OpType {
   std::string_view name;
   std::vector<Pass> passes;
-  std::vector<Backend> backends;
   std::function<std::unique_ptr<Op>(Fields& fields, Pass pass)> make;
   /// What was seen as shape rows; none for calls that this type does not measure.
   std::function<std::vector<SeenOp>(const Seen& seen)> recognise;

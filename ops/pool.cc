@@ -4,6 +4,10 @@
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 #include <c10/util/accumulate.h>
 
+#include <cmath>
+
+#include "ops/buffer.h"
+#include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -37,7 +41,16 @@ struct MaxPoolShape {
   Sizes output() const { return {sizes[0], sizes[1], output(0), output(1)}; }
 };
 
-/// {x} gives {y, the places of its elements in their images}; {x, g} with g like y gives {dx}.
+PoolProblem pool_problem(const Tensors& in, const Tensors& out, PoolProblem problem) {
+  const bool backward = in.size() > 1;
+  problem.x = buffer(in[0]);
+  problem.y = buffer(backward ? in[1] : out[0]);
+  if (backward) problem.dx = buffer(out[0]);
+  return problem;
+}
+
+/// {x} gives {y}, and the places of its elements in their images, which are no output; {x, g} with
+/// g like y gives {dx}.
 class MaxPool final : public Op {
  public:
   MaxPool(MaxPoolShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
@@ -57,16 +70,47 @@ class MaxPool final : public Op {
   }
 
   Call call(const Tensors& in) const override {
-    const auto forward = [s = shape_, x = in[0]]() -> Tensors {
-      const auto [y, places] =
-          at::max_pool2d_with_indices(x, s.kernel, s.stride, s.padding, s.dilation, s.ceil);
-      return {y, places};
+    const auto forward = [s = shape_, x = in[0]] {
+      return at::max_pool2d_with_indices(x, s.kernel, s.stride, s.padding, s.dilation, s.ceil);
     };
-    if (pass_ == Pass::kForward) return forward;
-    return [s = shape_, x = in[0], g = in[1], places = forward()[1]]() -> Tensors {
+    if (pass_ == Pass::kForward) return [forward]() -> Tensors { return {std::get<0>(forward())}; };
+    return [s = shape_, x = in[0], g = in[1], places = std::get<1>(forward())]() -> Tensors {
       return {at::max_pool2d_with_indices_backward(g, x, s.kernel, s.stride, s.padding, s.dilation,
                                                    s.ceil, places)};
     };
+  }
+
+  /// cuDNN's windows are dense and end inside the padded image.
+  std::vector<Backend> backends() const override {
+    bool cudnn = true;
+    for (const std::size_t axis : {0U, 1U}) {
+      const int64_t end = (shape_.output(axis) - 1) * shape_.stride[axis] + shape_.kernel[axis];
+      cudnn = cudnn && shape_.dilation[axis] == 1 &&
+              end <= shape_.sizes[axis + 2] + 2 * shape_.padding[axis];
+    }
+    if (!cudnn) return {Backend::kTorch, Backend::kOneDnn};
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  /// A pixel's gradients from the windows that share it may all but cancel.
+  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
+    double shared = 1;
+    for (const std::size_t axis : {0U, 1U})
+      shared *= std::ceil(static_cast<double>(shape_.kernel[axis]) /
+                          static_cast<double>(shape_.stride[axis]));
+    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision,
+                 pass_ == Pass::kBackward ? shared : 1);
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    return pool_problem(in, out,
+                        {.kind = PoolProblem::Kind::kMax,
+                         .x = {},
+                         .y = {},
+                         .kernel = shape_.kernel,
+                         .stride = shape_.stride,
+                         .padding = shape_.padding,
+                         .dilation = shape_.dilation});
   }
 
  private:
@@ -105,6 +149,24 @@ class AvgPool final : public Op {
       };
     }
     return [g, x]() -> Tensors { return {at::_adaptive_avg_pool2d_backward(g, x)}; };
+  }
+
+  /// Libraries have windows of one size.
+  std::vector<Backend> backends() const override {
+    if (sizes_[2] % output_[0] != 0 || sizes_[3] % output_[1] != 0) return {Backend::kTorch};
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    const Pair window{sizes_[2] / output_[0], sizes_[3] / output_[1]};
+    return pool_problem(in, out,
+                        {.kind = PoolProblem::Kind::kMean,
+                         .x = {},
+                         .y = {},
+                         .kernel = window,
+                         .stride = window,
+                         .padding = {0, 0},
+                         .dilation = {1, 1}});
   }
 
  private:

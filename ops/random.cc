@@ -79,7 +79,6 @@ std::vector<OpType> random_types() {
   for (const Rule& rule : kRules) {
     types.push_back({rule.name,
                      {Pass::kForward},
-                     {Backend::kTorch},
                      [&rule](Fields& fields, Pass /*pass*/) {
                        return std::make_unique<Random>(rule, fields.sizes("sizes"));
                      },

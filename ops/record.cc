@@ -5,8 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "ops/kinds.h"
-#include "ops/table.h"
+#include "ops/recognise.h"
 #include "ops/watch.h"
 
 namespace fathom::ops {
@@ -36,38 +35,24 @@ class Recorder final : public Watcher {
   }
 
   bool start(const Event& event) override {
+    const Recognised found = recogniser_.recognise(event);
     if (event.what == Event::What::kNode) {
       if (event.node >= 0) last_node_ = event.node;  // not where a gradient only arrives
-      if (event.scope >= 0) add_gradients(event.scope);
+      if (event.scope >= 0 && !found.more) add(found, scope_layers_.at(event.scope));
       return false;
     }
     const std::string layer = layer_at(event);
-    const OpKind* kind = kind_of(event.seen.name);
-    const OpType* type = kind == nullptr ? nullptr : op_type(kind->name);
-    auto ops = type == nullptr ? std::vector<SeenOp>{} : type->recognise(event.seen);
-    for (const auto& op : ops) add({.type = type, .layer = layer, .op = op, .count = 1});
-    const bool recognised = !ops.empty();
-    if (event.what == Event::What::kScope) {
-      scopes_[event.scope] = {.type = type, .layer = layer, .ops = std::move(ops)};
-    }
-    return recognised;
+    if (event.what == Event::What::kScope) scope_layers_[event.scope] = layer;
+    add(found, layer);
+    return !found.ops.empty();
   }
 
   std::vector<RecordedOp> recorded() && { return std::move(recorded_); }
 
  private:
-  struct Scope {
-    const OpType* type;
-    std::string layer;
-    std::vector<SeenOp> ops;
-  };
-
-  /// Once for all nodes of a scope.
-  void add_gradients(int64_t number) {
-    Scope& scope = scopes_.at(number);
-    for (auto& op : std::exchange(scope.ops, {})) {
-      op.pass = Pass::kBackward;
-      add({.type = scope.type, .layer = scope.layer, .op = std::move(op), .count = 1});
+  void add(const Recognised& found, const std::string& layer) {
+    for (const auto& op : found.ops) {
+      add({.type = found.type, .layer = layer, .op = op, .count = 1});
     }
   }
 
@@ -108,11 +93,12 @@ class Recorder final : public Watcher {
   }
 
   std::map<const c10::StorageImpl*, std::string> layers_;
-  std::string current_ = "input";           ///< the last layer that the forward pass entered
-  std::map<int64_t, std::string> by_node_;  ///< layers by autograd's next node when entered
-  std::map<int64_t, Scope> scopes_;         ///< by number
-  std::optional<int64_t> last_node_;        ///< the last one that began in the backward pass
+  std::string current_ = "input";                ///< the last layer that the forward pass entered
+  std::map<int64_t, std::string> by_node_;       ///< layers by autograd's next node when entered
+  std::map<int64_t, std::string> scope_layers_;  ///< by number
+  std::optional<int64_t> last_node_;             ///< the last one that began in the backward pass
   std::vector<RecordedOp> recorded_;
+  Recogniser recogniser_;
 };
 
 }  // namespace

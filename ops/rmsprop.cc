@@ -39,7 +39,7 @@ void update_on_cuda(const at::Tensor& p, const at::Tensor& g, const at::Tensor& 
   const c10::DeviceGuard guard(p.device());
   const RmsPropUpdate call{
       .options = options,
-      .element = p.scalar_type() == at::kFloat ? Element::kFloat : Element::kDouble,
+      .element = p.scalar_type() == at::kFloat ? Element::kFp32 : Element::kFp64,
       .count = p.numel(),
       .stream = at::accelerator::getCurrentStream(p.device().index()).native_handle()};
   const char* error = cuda_library()->rmsprop_update(call, p.mutable_data_ptr(), g.const_data_ptr(),

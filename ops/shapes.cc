@@ -59,6 +59,8 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
   row.op = row.type->make(fields, row.pass);
   fields.done();
   refuse_absurd(row, fields);
+  row.fields = json;
+  for (const char* field : {"op", "layer", "pass", "count", "infer_count"}) row.fields.erase(field);
   return row;
 }
 
@@ -71,6 +73,13 @@ std::string ShapeRow::name() const {
     joined.append("/").append(part);
   }
   return joined;
+}
+
+std::string ShapeRow::key() const { return shape_key(*type, pass, fields); }
+
+std::string shape_key(const OpType& type, Pass pass, const nlohmann::json& fields) {
+  std::string key(type.name);
+  return key.append("/").append(ops::name(pass)).append("/").append(fields.dump());
 }
 
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {

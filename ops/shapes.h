@@ -20,10 +20,16 @@ struct ShapeRow {
   int64_t count;        ///< calls a training step
   int64_t infer_count;  ///< calls an inference
   std::shared_ptr<const Op> op;
+  nlohmann::json fields;  ///< of the shape alone
 
   /// op/<type>/<workload>/<layer>/<pass>
   std::string name() const;
+  /// The same for two rows that run the same.
+  std::string key() const;
 };
+
+/// ShapeRow::key() of an op that was seen.
+std::string shape_key(const OpType& type, Pass pass, const nlohmann::json& fields);
 
 /// Rows of one shapes file; `path` is for messages. Throws ShapeError.
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path);

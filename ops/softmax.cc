@@ -7,6 +7,7 @@
 #include <ATen/ops/softmax.h>
 #include <c10/util/accumulate.h>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -44,6 +45,19 @@ class Softmax final : public Op {
     return [y = at::softmax(x, 1), g = in[1]]() -> Tensors {
       return {at::_softmax_backward_data(g, y, 1, y.scalar_type())};
     };
+  }
+
+  std::vector<Backend> backends() const override {
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    SoftmaxProblem problem{.x = buffer(in[0]), .y = buffer(out[0]), .axis = 1};
+    if (pass_ == Pass::kBackward) {
+      problem.y = buffer(in[1]);
+      problem.dx = buffer(out[0]);
+    }
+    return problem;
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/table.h"
@@ -24,10 +25,7 @@ class Sum final : public Op {
 
   Cost cost(fixtures::Precision precision) const override {
     const double count = elements(shape_.sizes);
-    double left = shape_.dims.empty() ? 1 : count;
-    for (const int64_t dim : shape_.dims)
-      left /= static_cast<double>(shape_.sizes[static_cast<std::size_t>(dim)]);
-    return {.flops = count, .bytes = element_bytes(precision) * (count + left)};
+    return {.flops = count, .bytes = element_bytes(precision) * (count + elements(kept()))};
   }
 
   /// Off zero, as losses are: sums that all but cancel say nothing of their roundings.
@@ -47,7 +45,26 @@ class Sum final : public Op {
     return [x, dims = dims, keep = keepdim]() -> Tensors { return {at::sum(x, dims, keep)}; };
   }
 
+  /// Libraries reduce something or refuse.
+  std::vector<Backend> backends() const override {
+    if (kept() == shape_.sizes) return {Backend::kTorch};
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    return ReductionProblem{
+        .mean = shape_.mean, .x = buffer(in[0]), .y = buffer(out[0].view(kept()))};
+  }
+
  private:
+  /// Extents of the result with those of 1 that `keepdim` keeps.
+  std::vector<int64_t> kept() const {
+    if (shape_.dims.empty()) return std::vector<int64_t>(shape_.sizes.size(), 1);
+    std::vector<int64_t> sizes = shape_.sizes;
+    for (const int64_t dim : shape_.dims) sizes[static_cast<std::size_t>(dim)] = 1;
+    return sizes;
+  }
+
   Shape shape_;
 };
 

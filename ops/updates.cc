@@ -134,6 +134,11 @@ class Update final : public Op {
     return rule_.native == nullptr ? nullptr : rule_.native(lists(in));
   }
 
+  std::vector<Backend> backends() const override {
+    if (rule_.native == nullptr) return {Backend::kTorch};
+    return {Backend::kTorch, Backend::kNative};
+  }
+
   bool in_place() const override { return true; }
 
   void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
@@ -170,11 +175,8 @@ std::vector<SeenOp> recognise(const Rule& rule, const Seen& seen) {
 std::vector<OpType> update_types() {
   std::vector<OpType> types;
   for (const Rule& rule : kRules) {
-    std::vector<Backend> backends{Backend::kTorch};
-    if (rule.native != nullptr) backends.push_back(Backend::kNative);
     types.push_back({rule.name,
                      {Pass::kUpdate},
-                     backends,
                      [&rule](Fields& fields, Pass /*pass*/) {
                        return std::make_unique<Update>(rule, fields.tensors("tensors"));
                      },

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "ops/check.h"
+#include "ops/kernel.h"
+#include "ops/vendor.h"
 #include "tests/op_cases.h"
 
 namespace fathom::ops {
@@ -57,7 +59,7 @@ TEST_P(OpContract, AcceptsItsResultsAndNoElementPutOff) {
 }
 
 TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
-  const auto& backends = op_type(GetParam().type)->backends;
+  const auto backends = op_->backends();
   const bool native = std::count(backends.begin(), backends.end(), Backend::kNative) > 0;
   for (const auto& [type, precision] :
        {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
@@ -67,6 +69,24 @@ TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
     ASSERT_EQ(call != nullptr, native);
     if (native) {
       EXPECT_NO_THROW(op_->check(before, call(), precision)) << name(precision);
+    }
+  }
+}
+
+TEST_P(OpContract, AcceptsTheResultsOfVendors) {
+  for (const Backend backend : op_->backends()) {
+    if (!is_vendor(backend) || !is_here(backend, fixtures::Device::kCpu)) continue;
+    for (const auto& [type, precision] :
+         {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
+      const Tensors inputs = converted(op_->inputs(7), type, at::kCPU);
+      Tensors outputs = op_->call(inputs)();
+      for (auto& output : outputs) output = output.contiguous().fill_(-1);
+      const auto kernel = vendor_kernel(backend, op_->problem(inputs, outputs), precision);
+      for (int i = 0; i < 3; ++i) kernel->run();
+      kernel->write_outputs();
+      EXPECT_NO_THROW(op_->check(inputs, outputs, precision))
+          << name(backend) << ' ' << name(precision) << ' ' << kernel->implementation();
+      EXPECT_NE(kernel->implementation(), "");
     }
   }
 }

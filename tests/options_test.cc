@@ -48,6 +48,33 @@ TEST(Options, RefuseARomThatCannotBePlayed) {
   EXPECT_THROW(parsed({"--fathom_rom=/nonexistent.bin"}), UsageError);
 }
 
+TEST(Options, ExplainOneStepAtOneThread) {
+  const Options options = parsed({"--fathom_explain=vgg/train"});
+  EXPECT_EQ(*options.explain, (StepName{.workload = "vgg", .mode = models::Mode::kTrain}));
+  EXPECT_EQ(options.threads, std::vector{1});
+  EXPECT_EQ(options.google_benchmark.back(), "--benchmark_min_time=0.05");
+  const Options longer = parsed({"--fathom_explain=vgg/train", "--benchmark_min_time=2"});
+  EXPECT_NE(longer.google_benchmark.back(), "--benchmark_min_time=0.05");
+  EXPECT_THROW(parsed({"--fathom_explain=vgg"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_explain="}), UsageError);
+}
+
+TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
+  const auto rows = make_rows(parsed({"--fathom_explain=alexnet/infer", "--fathom_device=cpu"}));
+  EXPECT_TRUE(rows.front().name.starts_with("alexnet/infer/device:cpu/threads:1/"));
+  EXPECT_EQ(rows.front().watch, Watch::kShapes);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    ASSERT_TRUE(row.op) << row.name;
+    EXPECT_EQ(row.op->shape->workload, "alexnet");
+    EXPECT_GT(row.op->shape->infer_count, 0) << row.name;
+    EXPECT_TRUE(row.op->cache == Cache::kHot || row.op->in_steps) << row.name;
+    if (row.op->shape->type->name == "local_response_norm") {
+      EXPECT_EQ(row.op->in_steps, row.op->backend == ops::Backend::kNative) << row.name;
+    }
+  }
+}
+
 TEST(Rows, ThatAreSerialSayOneThread) {
   Options options = parsed({});
   options.threads = {1, 2, 4};
@@ -76,7 +103,7 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
   const std::regex op(
       "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/(forward|dgrad|wgrad|backward|update)"
       "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:(hot|cold)/"
-      "backend:(torch|onednn|native)");
+      "backend:(torch|onednn|cublas|cudnn|native)");
   const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
   std::set<std::string> names;
   for (const auto& row : make_rows(options)) {

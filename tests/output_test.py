@@ -247,3 +247,16 @@ def test_profile_follows_repetitions(tmp_path):
     assert math.isclose(found["stddev"]["real_time"], statistics.stdev(measured), rel_tol=1e-4)
     share = statistics.stdev(measured) / statistics.mean(measured)
     assert math.isclose(found["cv"]["real_time"], share, rel_tol=1e-4)
+
+
+def test_an_update_is_checked_at_each_thread_count(tmp_path):
+    out = tmp_path / "run.json"
+    finished = run(
+        "--fathom_threads=1,2",
+        "--benchmark_min_time=0.001",
+        "--benchmark_filter=^op/(rmsprop|add)/deepq/",
+        f"--benchmark_out={out}",
+    )
+    assert finished.returncode == 0, finished.stderr
+    updates = [row["name"] for row in read_json(out)["benchmarks"] if "/rmsprop/" in row["name"]]
+    assert {name.split("/threads:")[1][0] for name in updates} == {"1", "2"}

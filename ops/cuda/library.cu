@@ -1,3 +1,4 @@
+#include <cublasLt.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -62,6 +63,7 @@ CudaDevice device() {
   found.l2_bytes = properties.l2CacheSize;
   cudaDriverGetVersion(&found.driver);
   cudaRuntimeGetVersion(&found.runtime);
+  found.cublas = static_cast<int>(cublasLtGetVersion());
   return found;
 }
 
@@ -99,6 +101,7 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
       .copy_bytes = fathom::ops::copy_bytes,
       .response_norm = fathom::ops::response_norm,
       .response_norm_backward = fathom::ops::response_norm_backward,
-      .rmsprop_update = fathom::ops::rmsprop_update};
+      .rmsprop_update = fathom::ops::rmsprop_update,
+      .make_vendor_kernel = fathom::ops::make_vendor_kernel};
   return &kLibrary;
 }

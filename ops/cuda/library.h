@@ -1,18 +1,35 @@
 #pragma once
 
+#include "ops/backend.h"
 #include "ops/cuda/local_response_norm.h"
 #include "ops/cuda/rmsprop.h"
+#include "ops/kernel.h"
+#include "ops/problem.h"
 
 namespace fathom::ops {
 
-/// What identifies a GPU and its software; versions as CUDA counts them (13000 is 13.0).
+/// What identifies a GPU and its software; versions as CUDA counts them (13000 is 13.0, of cuBLAS
+/// 130100 is 13.1.0).
 struct CudaDevice {
   char name[256];
   double memory_bytes;
   double l2_bytes;
   int driver;
   int runtime;
+  int cublas;
 };
+
+/// A problem for cuBLAS or cuDNN, over memory of the current device.
+struct VendorCall {
+  Backend backend;
+  const Problem& problem;
+  bool tf32;     ///< whether factors of fp32 products may be rounded to TF32
+  void* stream;  ///< cudaStream_t on which it runs
+};
+
+/// The caller's to delete. Throws std::runtime_error, with the library's words, where it has no
+/// way; program and library are of one compiler, so that this passes between them.
+Kernel* make_vendor_kernel(const VendorCall& call);
 
 /// What libfathom_cuda.so does for a program that links no CUDA library itself.
 struct CudaLibrary {
@@ -27,6 +44,7 @@ struct CudaLibrary {
   // See ops/cuda/rmsprop.h.
   const char* (*rmsprop_update)(const RmsPropUpdate& call, void* p, const void* g,
                                 void* mean_square);
+  Kernel* (*make_vendor_kernel)(const VendorCall& call);
 };
 
 /// Null until fixtures::absence(Device::kCuda) has opened the library.

@@ -46,11 +46,11 @@ const char* with_types(const ResponseNorm& call, Visit visit) {
       static_cast<unsigned>(std::min((parts + kThreads - 1) / kThreads, kMostBlocks));
   with_window(call.norm.size, [&](auto size) {
     switch (call.element) {
-      case Element::kFloat:
+      case Element::kFp32:
         return visit(float{}, size, NormConstants<float>(call.norm), blocks);
-      case Element::kDouble:
+      case Element::kFp64:
         return visit(double{}, size, NormConstants<double>(call.norm), blocks);
-      case Element::kBfloat16:
+      case Element::kBf16:
         return visit(__nv_bfloat16{}, size, NormConstants<float>(call.norm), blocks);
     }
   });

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "ops/cuda/element.h"
 #include "ops/cuda/response_window.h"
+#include "ops/element.h"
 #include "ops/norm_constants.h"
 
 namespace fathom::ops {

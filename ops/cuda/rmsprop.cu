@@ -34,13 +34,13 @@ void launch(const RmsPropUpdate& call, void* p, const void* g, void* mean_square
 const char* rmsprop_update(const RmsPropUpdate& call, void* p, const void* g, void* mean_square) {
   if (call.count == 0) return nullptr;
   switch (call.element) {
-    case Element::kFloat:
+    case Element::kFp32:
       launch<float>(call, p, g, mean_square);
       break;
-    case Element::kDouble:
+    case Element::kFp64:
       launch<double>(call, p, g, mean_square);
       break;
-    case Element::kBfloat16:
+    case Element::kBf16:
       return cudaGetErrorString(cudaErrorInvalidValue);
   }
   const cudaError_t error = cudaGetLastError();

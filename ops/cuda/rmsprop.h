@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ops/cuda/element.h"
+#include "ops/element.h"
 #include "ops/rmsprop_rule.h"
 
 namespace fathom::ops {

@@ -1,15 +1,10 @@
 // Chosen by CMake where there is no oneDNN: no kernel, no rows.
-#include "ops/onednn/matmul.h"
-#include "ops/onednn/version.h"
+#include "ops/onednn/library.h"
 
 namespace fathom::ops::onednn {
 
 std::string version() { return {}; }
 
-std::unique_ptr<Kernel> matmul(const MatmulShape& /*shape*/, fixtures::Precision /*precision*/,
-                               const void* /*a*/, const void* /*b*/, const void* /*bias*/,
-                               void* /*c*/) {
-  return nullptr;
-}
+std::unique_ptr<Kernel> kernel(const Problem& /*problem*/) { return nullptr; }
 
 }  // namespace fathom::ops::onednn

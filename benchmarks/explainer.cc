@@ -1,0 +1,92 @@
+#include "benchmarks/explainer.h"
+
+#include <algorithm>
+
+namespace fathom::benchmarks {
+namespace {
+
+/// Google Benchmark looks for an iteration count in passes that it does not report; the last ones
+/// are the repetitions.
+double median_of_last(const std::vector<double>& passes, std::size_t repetitions) {
+  std::vector<double> last(passes.end() - static_cast<std::ptrdiff_t>(repetitions), passes.end());
+  const auto middle = last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2);
+  std::nth_element(last.begin(), middle, last.end());
+  return *middle;
+}
+
+/// The larger of an op's shares: the one that bounds it.
+std::optional<PeakShare> peak_share(const benchmark::UserCounters& counters) {
+  std::optional<PeakShare> larger;
+  for (const std::string_view of : {"flops", "bytes"}) {
+    const auto found = counters.find(std::string(of) + "_pct_peak");
+    if (found == counters.end() || (larger && found->second.value <= larger->percent)) continue;
+    larger = PeakShare{.of = of, .percent = found->second.value};
+  }
+  return larger;
+}
+
+}  // namespace
+
+void Explainer::ReportRuns(const std::vector<Run>& runs) {
+  ran_ = true;
+  const Run& first = runs.front();
+  const bool complete =
+      std::none_of(runs.begin(), runs.end(), [](const Run& run) { return failed(run); });
+  const auto& passes = loop_.medians_us(first.run_name.function_name);
+  const auto repetitions =
+      std::min(static_cast<std::size_t>(std::max<int64_t>(first.repetitions, 1)), passes.size());
+  if (complete && repetitions > 0) {
+    measured_[first.run_name.function_name] = {.us = median_of_last(passes, repetitions),
+                                               .peak = peak_share(first.counters)};
+  }
+  next_.ReportRuns(runs);
+}
+
+std::vector<Explanation> Explainer::explanations(const StepName& step) const {
+  std::vector<Explanation> all;
+  if (!ran_) return all;
+  for (const auto& row : rows_) {
+    if (!row.op) all.push_back(explanation(row, step));
+  }
+  return all;
+}
+
+Explanation Explainer::explanation(const Row& model, const StepName& step) const {
+  std::vector<ExplainedOp> ops;
+  std::map<std::string, std::size_t> places;  // by the shape's name
+  for (const auto& row : rows_) {
+    if (!row.op || row.device != model.device || row.threads != model.threads ||
+        row.precision != model.precision) {
+      continue;
+    }
+    const ops::ShapeRow& shape = *row.op->shape;
+    if (places.emplace(shape.name(), ops.size()).second) {
+      ops.push_back({.type = std::string(shape.type->name),
+                     .layer = shape.layer,
+                     .pass = shape.pass,
+                     .count = step.mode == models::Mode::kTrain ? shape.count : shape.infer_count,
+                     .key = shape.key(),
+                     .in_steps = row.op->backend,
+                     .hot_us = {}});
+    }
+    ExplainedOp& op = ops[places.at(shape.name())];
+    if (row.op->in_steps) op.in_steps = row.op->backend;
+    const auto found = measured_.find(row.name);
+    if (found == measured_.end()) continue;
+    if (row.op->cache == Cache::kCold) {
+      op.cold_us = found->second.us;
+      continue;
+    }
+    op.hot_us[row.op->backend] = found->second.us;
+    if (row.op->in_steps) op.peak = found->second.peak;
+  }
+  const Setting setting{
+      .step = step, .device = model.device, .threads = model.threads, .precision = model.precision};
+  const auto found = measured_.find(model.name);
+  if (found == measured_.end()) return explain(setting, std::nullopt, std::move(ops), nullptr);
+  const auto& shapes = loop_.shapes(model.name);
+  return explain(setting, found->second.us, std::move(ops),
+                 shapes.empty() || shapes.back().steps == 0 ? nullptr : &shapes.back());
+}
+
+}  // namespace fathom::benchmarks

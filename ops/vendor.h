@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "fixtures/device.h"
+#include "fixtures/precision.h"
+#include "ops/backend.h"
+#include "ops/kernel.h"
+#include "ops/problem.h"
+
+namespace fathom::ops {
+
+/// Whether a backend's code runs on a device of this machine, in this build.
+bool is_here(Backend backend, fixtures::Device device);
+
+/// Whether it is a vendor's library, which is given problems.
+constexpr bool is_vendor(Backend backend) {
+  return backend != Backend::kTorch && backend != Backend::kNative;
+}
+
+/// A vendor's way to solve `problem` at the current thread count, or on the GPU's current stream.
+/// kTf32 alone lets factors of fp32 be rounded to TF32. Throws std::runtime_error, with the
+/// library's words, where it has none.
+std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
+                                      fixtures::Precision precision);
+
+}  // namespace fathom::ops
