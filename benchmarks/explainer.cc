@@ -1,16 +1,15 @@
 #include "benchmarks/explainer.h"
 
 #include <algorithm>
+#include <span>
 
 namespace fathom::benchmarks {
 namespace {
 
-/// Google Benchmark looks for an iteration count in passes that it does not report; the last ones
-/// are the repetitions.
-double median_of_last(const std::vector<double>& passes, std::size_t repetitions) {
-  std::vector<double> last(passes.end() - static_cast<std::ptrdiff_t>(repetitions), passes.end());
-  const auto middle = last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2);
-  std::nth_element(last.begin(), middle, last.end());
+double median(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto middle = sorted.begin() + std::ssize(sorted) / 2;
+  std::nth_element(sorted.begin(), middle, sorted.end());
   return *middle;
 }
 
@@ -32,12 +31,10 @@ void Explainer::ReportRuns(const std::vector<Run>& runs) {
   const Run& first = runs.front();
   const bool complete =
       std::none_of(runs.begin(), runs.end(), [](const Run& run) { return failed(run); });
-  const auto& passes = loop_.medians_us(first.run_name.function_name);
-  const auto repetitions =
-      std::min(static_cast<std::size_t>(std::max<int64_t>(first.repetitions, 1)), passes.size());
-  if (complete && repetitions > 0) {
-    measured_[first.run_name.function_name] = {.us = median_of_last(passes, repetitions),
-                                               .peak = peak_share(first.counters)};
+  const std::string& name = first.run_name.function_name;
+  const auto medians = repetitions(loop_.medians_us(name), first);
+  if (complete && !medians.empty()) {
+    measured_[name] = {.us = median(medians), .peak = peak_share(first.counters)};
   }
   next_.ReportRuns(runs);
 }

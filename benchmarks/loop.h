@@ -1,10 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,15 @@ struct StepProfile {
   double cpu_seconds;  ///< of the process
   ops::Profile ops;
 };
+
+/// Those of a row's passes that are its repetitions, the last ones: in the others Google Benchmark
+/// looks for an iteration count. The row may have failed in some.
+template <typename Pass>
+std::span<const Pass> repetitions(const std::vector<Pass>& passes,
+                                  const benchmark::BenchmarkReporter::Run& run) {
+  const auto count = static_cast<std::size_t>(std::max<int64_t>(run.repetitions, 1));
+  return std::span(passes).last(std::min(count, passes.size()));
+}
 
 /// The one timed loop: builds a row's task, checks it, warms it up, times it and sets its counters.
 /// Google Benchmark calls it several times for a row, so the task is kept until another subject's

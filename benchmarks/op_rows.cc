@@ -87,11 +87,7 @@ Run op_run(const Run& row, const std::string& type, std::span<const StepProfile>
 std::vector<Run> with_op_rows(std::vector<Run> runs, const Loop& loop) {
   if (runs.empty()) return runs;
   const auto& passes = loop.profiles(runs.front().run_name.function_name);
-  // Google Benchmark looks for an iteration count in passes that it does not report; the last ones
-  // are the repetitions.
-  const auto repetitions = std::min(
-      static_cast<std::size_t>(std::max<int64_t>(runs.front().repetitions, 1)), passes.size());
-  const auto profiles = std::span(passes).last(repetitions);
+  const auto profiles = repetitions(passes, runs.front());
   std::vector<std::string> types;  // in the order of the first repetition's times
   std::set<std::string> seen;
   for (const auto& profile : profiles) {

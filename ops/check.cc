@@ -68,7 +68,8 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
 }
 
 void Op::check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision) const {
-  expect_close(outputs, call(converted(inputs, at::kDouble, at::kCPU))(), precision);
+  expect_close(outputs, call(converted(inputs, at::kDouble, at::kCPU))(), precision,
+               slack(precision));
 }
 
 }  // namespace fathom::ops

@@ -11,7 +11,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/buffer.h"
-#include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/table.h"
 
@@ -168,9 +167,7 @@ class ClippedReluRnn final : public Op {
   }
 
   /// Each frame rounds what the next one builds on.
-  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
-    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision, /*slack=*/4);
-  }
+  double slack(fixtures::Precision /*precision*/) const override { return 4; }
 
  private:
   int64_t frames_;

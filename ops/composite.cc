@@ -1,6 +1,5 @@
 #include "ops/composite.h"
 
-#include "ops/check.h"
 #include "ops/gradient_call.h"
 
 namespace fathom::ops {
@@ -45,9 +44,8 @@ class CompositeOp final : public Op {
     return composite_.problem(in, out);
   }
 
-  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
-    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision,
-                 pass_ == Pass::kBackward ? composite_.slack : 1);
+  double slack(fixtures::Precision /*precision*/) const override {
+    return pass_ == Pass::kBackward ? composite_.slack : 1;
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -92,9 +91,8 @@ class CtcLoss final : public Op {
   }
 
   /// Gradients are exponentials of sums of T logarithms, near -1000, of which float keeps 1e-4.
-  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
-    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision,
-                 pass_ == Pass::kBackward && precision == fixtures::Precision::kFp32 ? 300 : 1);
+  double slack(fixtures::Precision precision) const override {
+    return pass_ == Pass::kBackward && precision == fixtures::Precision::kFp32 ? 300 : 1;
   }
 
  private:

@@ -41,8 +41,10 @@ class Op {
   virtual Call native(const Tensors& /*inputs*/) const { return nullptr; }
   /// Whether a call writes into its inputs, as updates do.
   virtual bool in_place() const { return false; }
+  /// How many times the rounding of one result the rounding of its own steps may be.
+  virtual double slack(fixtures::Precision /*precision*/) const { return 1; }
   /// Throws std::runtime_error where `outputs` are not those of the first call over `inputs`: by
-  /// default where they differ from a call on float64.
+  /// default where they differ from a call on float64 by more than rounding times slack().
   virtual void check(const Tensors& inputs, const Tensors& outputs,
                      fixtures::Precision precision) const;
   /// Whose code can run it.

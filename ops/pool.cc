@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "ops/buffer.h"
-#include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -93,13 +92,13 @@ class MaxPool final : public Op {
   }
 
   /// A pixel's gradients from the windows that share it may all but cancel.
-  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
+  double slack(fixtures::Precision /*precision*/) const override {
+    if (pass_ == Pass::kForward) return 1;
     double shared = 1;
     for (const std::size_t axis : {0U, 1U})
       shared *= std::ceil(static_cast<double>(shape_.kernel[axis]) /
                           static_cast<double>(shape_.stride[axis]));
-    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision,
-                 pass_ == Pass::kBackward ? shared : 1);
+    return shared;
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {

@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "ops/check.h"
 #include "ops/draws.h"
 #include "ops/extents.h"
 #include "ops/rmsprop.h"
@@ -141,9 +140,7 @@ class Update final : public Op {
 
   bool in_place() const override { return true; }
 
-  void check(const Tensors& in, const Tensors& out, fixtures::Precision precision) const override {
-    expect_close(out, call(converted(in, at::kDouble, at::kCPU))(), precision, rule_.slack);
-  }
+  double slack(fixtures::Precision /*precision*/) const override { return rule_.slack; }
 
  private:
   std::vector<List> lists(const Tensors& in) const {

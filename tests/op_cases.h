@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/table.h"
+#include "ops/vendor.h"
 
 namespace fathom::ops {
 
@@ -34,6 +35,19 @@ inline std::unique_ptr<Op> make_op(std::string_view type, Pass pass, const nlohm
 
 inline std::unique_ptr<Op> make_op(const Case& one) {
   return make_op(one.type, one.pass, one.json());
+}
+
+/// Outputs of a vendor's kernel over `inputs`, after a few runs over the same buffers; `words` gets
+/// what the library calls it.
+inline Tensors vendor_results(const Op& op, Backend backend, fixtures::Precision precision,
+                              const Tensors& inputs, std::string* words) {
+  Tensors outputs = op.call(inputs)();
+  for (auto& output : outputs) output = output.contiguous().fill_(-1);
+  const auto kernel = vendor_kernel(backend, op.problem(inputs, outputs), precision);
+  for (int i = 0; i < 3; ++i) kernel->run();
+  kernel->write_outputs();
+  *words = kernel->implementation();
+  return outputs;
 }
 
 /// Of letters, digits and underscores.

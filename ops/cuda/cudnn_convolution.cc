@@ -16,8 +16,6 @@ using Filter =
     Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
 using Convolution = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
                                cudnnDestroyConvolutionDescriptor>;
-using Activation = Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
-                              cudnnDestroyActivationDescriptor>;
 
 const char* words(cudnnMathType_t math) {
   switch (math) {

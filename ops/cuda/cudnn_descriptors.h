@@ -45,6 +45,9 @@ class Descriptor {
 using Tensor =
     Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
 
+using Activation = Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
+                              cudnnDestroyActivationDescriptor>;
+
 /// Most calls want four axes at least: the rest are of extent 1.
 Tensor tensor(const Buffer& buffer, std::size_t axes = 4);
 Tensor contiguous_tensor(Element element, const std::vector<int64_t>& sizes, std::size_t axes = 4);

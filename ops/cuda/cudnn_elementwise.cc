@@ -7,8 +7,6 @@
 namespace fathom::ops::cuda {
 namespace {
 
-using Activation = Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
-                              cudnnDestroyActivationDescriptor>;
 using Reduction = Descriptor<cudnnReduceTensorDescriptor_t, cudnnCreateReduceTensorDescriptor,
                              cudnnDestroyReduceTensorDescriptor>;
 

@@ -25,6 +25,14 @@ memory::desc image_layout(
   return layout(image);
 }
 
+std::unique_ptr<Kernel> image_primitive(
+    const Buffer& image,
+    const std::function<dnnl::primitive_desc_base(const memory::desc&)>& describe,
+    const std::vector<Argument>& inputs, const std::vector<Argument>& outputs) {
+  const memory::desc lies = image_layout(image, describe);
+  return std::make_unique<Primitive>([&] { return describe(lies); }, inputs, outputs);
+}
+
 memory::dims padding_after(const Buffer& x, const Buffer& y, const std::array<int64_t, 2>& kernel,
                            const std::array<int64_t, 2>& stride,
                            const std::array<int64_t, 2>& padding,

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 
 #include "ops/onednn/primitive.h"
 
@@ -13,6 +14,12 @@ namespace fathom::ops::onednn {
 dnnl::memory::desc image_layout(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const dnnl::memory::desc&)>& describe);
+
+/// A primitive of images in that layout.
+std::unique_ptr<Kernel> image_primitive(
+    const Buffer& image,
+    const std::function<dnnl::primitive_desc_base(const dnnl::memory::desc&)>& describe,
+    const std::vector<Argument>& inputs, const std::vector<Argument>& outputs);
 
 /// Padding after an image x, below zero where no window reaches its end, so that as many windows
 /// fit as y has pixels.

@@ -16,12 +16,8 @@ std::unique_ptr<Kernel> make(const ResponseNormProblem& problem) {
     return dnnl::lrn_forward::primitive_desc(engine(), prop_kind::forward_training, kind, image,
                                              image, problem.size, alpha, beta, bias);
   };
-  if (!problem.dx) {
-    const memory::desc image = image_layout(x, forward);
-    return std::make_unique<Primitive>([&] { return forward(image); },
-                                       std::vector<Argument>{{DNNL_ARG_SRC, x}},
-                                       std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
-  }
+  if (!problem.dx)
+    return image_primitive(x, forward, {{DNNL_ARG_SRC, x}}, {{DNNL_ARG_DST, problem.y}});
   const auto backward = [&](const memory::desc& image) {
     return dnnl::lrn_backward::primitive_desc(engine(), kind, image, image, image, problem.size,
                                               alpha, beta, bias, forward(image));
@@ -47,11 +43,7 @@ std::unique_ptr<Kernel> make(const BatchNormProblem& problem) {
   };
   const std::vector<Argument> inputs{
       {DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}};
-  if (!problem.gradients) {
-    const memory::desc image = image_layout(x, forward);
-    return std::make_unique<Primitive>([&] { return forward(image); }, inputs,
-                                       std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
-  }
+  if (!problem.gradients) return image_primitive(x, forward, inputs, {{DNNL_ARG_DST, problem.y}});
   const auto backward = [&](const memory::desc& image) {
     return dnnl::batch_normalization_backward::primitive_desc(
         engine(), prop_kind::backward, image, image, image, epsilon, flags, forward(image));

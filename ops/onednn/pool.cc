@@ -21,12 +21,8 @@ std::unique_ptr<Kernel> make(const PoolProblem& problem) {
                                                  image, any_layout(problem.y), strides, kernel,
                                                  dilations, before, after);
   };
-  if (!problem.dx) {
-    const memory::desc image = image_layout(x, forward);
-    return std::make_unique<Primitive>([&] { return forward(image); },
-                                       std::vector<Argument>{{DNNL_ARG_SRC, x}},
-                                       std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
-  }
+  if (!problem.dx)
+    return image_primitive(x, forward, {{DNNL_ARG_SRC, x}}, {{DNNL_ARG_DST, problem.y}});
   const auto backward = [&](const memory::desc& image) {
     const auto hint = forward(image);
     return dnnl::pooling_backward::primitive_desc(engine(), kind, image, hint.dst_desc(), strides,

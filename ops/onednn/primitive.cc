@@ -16,25 +16,20 @@ memory::data_type data_type(Element element) {
   return element == Element::kBf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
-struct Timed {
-  Preparation::Created created;
-  double us;
-};
-
-Timed create_timed(const Describe& describe) {
+/// Adds to `us` what it took.
+Preparation::Created create_timed(const Describe& describe, double& us) {
   const auto begin = Clock::now();
   auto description = describe();
   dnnl::primitive primitive(description.get());
-  return {{std::move(primitive), std::move(description)}, us_since(begin)};
+  us += us_since(begin);
+  return {std::move(primitive), std::move(description)};
 }
 
-/// Without oneDNN's cache of primitives, as the first in a process is.
-Timed create_first(const Describe& describe) {
+/// The next primitive is created as the first in a process is.
+void empty_cache() {
   const int capacity = dnnl::get_primitive_cache_capacity();
   dnnl::set_primitive_cache_capacity(0);
-  auto created = create_timed(describe);
   dnnl::set_primitive_cache_capacity(capacity);
-  return created;
 }
 
 }  // namespace
@@ -56,11 +51,9 @@ memory::desc layout_as(const Buffer& buffer, memory::format_tag tag) {
 }
 
 Preparation::Created Preparation::create(const Describe& describe) {
-  auto [created, us] = create_first(describe);
-  create_us_ += us;
-  create_timed(describe);  // into the cache
-  create_cached_us_ += create_timed(describe).us;
-  return std::move(created);
+  empty_cache();
+  create_timed(describe, create_us_);
+  return create_timed(describe, create_cached_us_);
 }
 
 void Preparation::reorder(memory from, memory to) {
