@@ -19,8 +19,6 @@
 namespace fathom::benchmarks {
 namespace {
 
-using Entries = std::vector<std::pair<std::string, std::string>>;
-
 std::string first_match(const std::string& text, const std::string& expression) {
   std::smatch match;
   return std::regex_search(text, match, std::regex(expression)) ? match[1].str() : std::string();
@@ -66,7 +64,7 @@ std::string cuda_version(int number) {
   return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
 }
 
-void add_gpu(Entries& entries) {
+void add_gpu(ContextEntries& entries) {
   const ops::CudaLibrary* library = ops::cuda_library();
   if (library == nullptr) return;
   const ops::CudaDevice device = library->device();
@@ -81,36 +79,17 @@ void add_gpu(Entries& entries) {
 }
 
 /// For example "118.2 GFLOP/s, avx512f multiply-add loop".
-void add_peak(Entries& entries, const std::string& key, const Peak& peak, const char* unit) {
+void add_peak(ContextEntries& entries, const std::string& key, const Peak& peak, const char* unit) {
   std::ostringstream text;
   text.precision(4);
   text << peak.rate / 1e9 << unit << ", " << peak.from;
   if (peak.rate > 0) entries.emplace_back(key, text.str());
 }
 
-/// Of what the rows are set beside.
-void add_peaks(Entries& entries, const std::vector<Row>& rows, Peaks& peaks) {
-  std::set<std::string> seen;
-  for (const auto& row : rows) {
-    const std::string machine =
-        std::string(fixtures::name(row.device)) + "_threads" + std::to_string(row.threads);
-    const std::string precise = machine + "_" + std::string(fixtures::name(row.precision));
-    if (row.rates.flops && seen.insert(precise).second) {
-      add_peak(entries, "peak_flops_" + precise,
-               peaks.flops(row.device, row.threads, row.precision), " GFLOP/s");
-    }
-    if (row.rates.bytes && seen.insert(machine).second) {
-      add_peak(entries, "peak_bytes_" + machine, peaks.bytes(row.device, row.threads), " GB/s");
-    }
-  }
-}
-
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> context(const Options& options,
-                                                         const std::vector<Row>& rows,
-                                                         Peaks& peaks) {
-  Entries entries{
+ContextEntries context(const Options& options) {
+  ContextEntries entries{
       {"fathom_version", kVersion},
       {"git_commit", FATHOM_GIT_COMMIT},
       {"command_line", options.command_line},
@@ -136,8 +115,25 @@ std::vector<std::pair<std::string, std::string>> context(const Options& options,
       {"rom", options.data.rom.string()},
   };
   add_gpu(entries);
-  add_peaks(entries, rows, peaks);
   std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
+  return entries;
+}
+
+ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks) {
+  ContextEntries entries;
+  std::set<std::string> seen;
+  for (const auto& row : rows) {
+    const std::string machine =
+        std::string(fixtures::name(row.device)) + "_threads" + std::to_string(row.threads);
+    const std::string precise = machine + "_" + std::string(fixtures::name(row.precision));
+    if (row.rates.flops && seen.insert(precise).second) {
+      add_peak(entries, "peak_flops_" + precise,
+               peaks.flops(row.device, row.threads, row.precision), " GFLOP/s");
+    }
+    if (row.rates.bytes && seen.insert(machine).second) {
+      add_peak(entries, "peak_bytes_" + machine, peaks.bytes(row.device, row.threads), " GB/s");
+    }
+  }
   return entries;
 }
 

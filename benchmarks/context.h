@@ -10,10 +10,12 @@
 
 namespace fathom::benchmarks {
 
-/// What a reader must know about a file's machine, build and settings (results/README.md); measures
-/// the peaks that `rows` need.
-std::vector<std::pair<std::string, std::string>> context(const Options& options,
-                                                         const std::vector<Row>& rows,
-                                                         Peaks& peaks);
+using ContextEntries = std::vector<std::pair<std::string, std::string>>;
+
+/// What a reader must know about a file's machine, build and settings (results/README.md).
+ContextEntries context(const Options& options);
+
+/// The peaks that `rows` are set beside, measured now.
+ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks);
 
 }  // namespace fathom::benchmarks

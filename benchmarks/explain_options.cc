@@ -1,11 +1,9 @@
 #include "benchmarks/explain_options.h"
 
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "benchmarks/error.h"
-#include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
 #include "models/table.h"
 
@@ -13,7 +11,8 @@ namespace fathom::benchmarks {
 namespace {
 
 /// Options that an explanation settles itself, and why.
-constexpr std::array<std::pair<const char*, const char*>, 6> kOthers{{
+constexpr std::array<Settled, 7> kSettled{{
+    {"--fathom_resume", "it measures all its rows in one run"},
     {"--fathom_record", "which measures nothing"},
     {"--fathom_batch", "its op shapes are those of Fathom's batch"},
     {"--fathom_cache", "it runs ops hot and cold"},
@@ -38,26 +37,15 @@ StepName step_name(const std::string& typed) {
 
 }  // namespace
 
-void settle_explanation(const std::string& typed, const std::function<bool(const char*)>& given,
-                        Options& options) {
+void settle_explanation(const std::string& typed, const Given& given, Options& options) {
   options.explain = step_name(typed);
   options.caches = {Cache::kHot, Cache::kCold};
-  const auto refuse = [](const std::string& flag, const std::string& why) {
-    throw UsageError("--fathom_explain: not together with " + flag + ", " + why);
-  };
-  for (const auto& [flag, why] : kOthers) {
-    if (given(flag)) refuse(flag, why);
+  refuse_beside("--fathom_explain", kSettled, given);
+  if (google_benchmark_has(options, "--benchmark_filter", "BENCHMARK_FILTER")) {
+    throw UsageError(
+        "--fathom_explain: not together with --benchmark_filter, it chooses its rows itself");
   }
-  auto& arguments = options.google_benchmark;
-  const auto set = [&](const char* flag, const char* variable) {
-    return !google_benchmark_value(arguments, flag, variable, "").empty();
-  };
-  if (set("--benchmark_filter", "BENCHMARK_FILTER")) {
-    refuse("--benchmark_filter", "it chooses its rows itself");
-  }
-  if (!set("--benchmark_min_time", "BENCHMARK_MIN_TIME")) {
-    arguments.emplace_back("--benchmark_min_time=0.05");
-  }
+  shorten_rows(options);
 }
 
 }  // namespace fathom::benchmarks

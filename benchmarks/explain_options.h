@@ -1,15 +1,13 @@
 #pragma once
 
-#include <functional>
 #include <string>
 
-#include "benchmarks/options.h"
+#include "benchmarks/preset.h"
 
 namespace fathom::benchmarks {
 
 /// Takes the value of --fathom_explain. An explanation has its own rows, and a short time for each
-/// of them; `given` says whether another option of ours was. Throws UsageError.
-void settle_explanation(const std::string& typed, const std::function<bool(const char*)>& given,
-                        Options& options);
+/// of them. Throws UsageError.
+void settle_explanation(const std::string& typed, const Given& given, Options& options);
 
 }  // namespace fathom::benchmarks

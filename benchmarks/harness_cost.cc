@@ -81,8 +81,7 @@ int main(int argc, char** argv) {
   using namespace fathom::benchmarks;
   benchmark::Initialize(&argc, argv);
   Peaks peaks;
-  Loop loop(
-      peaks, [](const Row&, const char*) {}, /*keep_samples=*/false);
+  Loop loop(peaks, [](const Row&, const char*) {});
   const std::vector<Row> rows{
       row("harness/one_step_a_sample", [] { return std::make_unique<EmptyTask>(1e-3); }),
       row("harness/many_steps_a_sample", [] { return std::make_unique<EmptyTask>(0); }),

@@ -64,7 +64,8 @@ JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
   }
 }
 
-void JsonFile::begin(const benchmark::BenchmarkReporter::Context& context) {
+void JsonFile::begin(const benchmark::BenchmarkReporter::Context& context,
+                     const std::string& rows) {
   writer_.SetOutputStream(&text_);
   writer_.SetErrorStream(&text_);
   writer_.ReportContext(context);
@@ -73,6 +74,7 @@ void JsonFile::begin(const benchmark::BenchmarkReporter::Context& context) {
   writer_.Finalize();
   closing_ = closing.str();
   writer_.SetOutputStream(&text_);
+  if (!rows.empty()) text_ << rows << ",\n";  // nothing is written before the next row
 }
 
 void JsonFile::add(const std::vector<benchmark::BenchmarkReporter::Run>& runs) {

@@ -20,7 +20,8 @@ class JsonFile {
   /// Throws UsageError where the file cannot be made.
   explicit JsonFile(const std::string& path);
 
-  void begin(const benchmark::BenchmarkReporter::Context& context);
+  /// `rows` are those of an earlier run, as they stood in its file.
+  void begin(const benchmark::BenchmarkReporter::Context& context, const std::string& rows = {});
   /// Throws std::runtime_error where the disk refuses; what was written before stays whole.
   void add(const std::vector<benchmark::BenchmarkReporter::Run>& runs);
 

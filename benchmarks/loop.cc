@@ -62,6 +62,10 @@ void set(benchmark::State& state, const std::string& name, double value,
   if (std::isfinite(value)) state.counters[name] = benchmark::Counter(value, flags);
 }
 
+void set(benchmark::State& state, const Counters& counters) {
+  for (const auto& [name, value] : counters) set(state, name, value);
+}
+
 void set_rate(benchmark::State& state, const std::string& name, double a_step) {
   set(state, name, a_step, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -70,6 +74,7 @@ void set_rate(benchmark::State& state, const std::string& name, double a_step) {
 
 void Loop::run(benchmark::State& state, const Row& row) {
   try {
+    if (row.memory != nullptr && !memory_.contains(row.name)) weigh(row);
     prepare(row);
     stage_(row, "timing");
     const PeakMemory memory(row.device);
@@ -77,9 +82,11 @@ void Loop::run(benchmark::State& state, const Row& row) {
     if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
     count(state, row, samples);
     const double median_us = percentile(sorted(samples.us), 0.50);
-    if (keep_samples_) samples_[row.name].push_back(std::move(samples));
+    const int64_t timed_steps = std::ssize(samples.us) * samples.steps_per_sample;
+    if (row.samples) samples_[row.name].push_back(std::move(samples));
     task_->check_finite();
-    if (row.watch != Watch::kNothing) watch(row);
+    if (row.memory != nullptr) set(state, memory_.at(row.name));
+    if (row.watch != Watch::kNothing) watch(state, row, timed_steps);
     medians_us_[row.name].push_back(median_us);
   } catch (const std::exception& error) {
     forget();
@@ -104,6 +111,14 @@ const std::vector<double>& Loop::medians_us(const std::string& name) const {
 std::vector<Samples> Loop::take_samples(const std::string& name) {
   auto node = samples_.extract(name);
   return node.empty() ? std::vector<Samples>{} : std::move(node.mapped());
+}
+
+/// On a task of its own, since only what is watched from its making can be told apart.
+void Loop::weigh(const Row& row) {
+  forget();
+  stage_(row, "measuring memory of");
+  fixtures::set_threads(row.threads);
+  memory_[row.name] = row.memory();
 }
 
 void Loop::prepare(const Row& row) {
@@ -189,7 +204,7 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
       if (peak > 0) set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak);
     }
   }
-  for (const auto& [name, value] : figures.counters) set(state, name, value);
+  set(state, figures.counters);
   if (!figures.label.empty()) state.SetLabel(figures.label);
 
   const std::vector<double> us = sorted(samples.us);
@@ -203,25 +218,38 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
   }
 }
 
-void Loop::watch(const Row& row) {
+void Loop::watch(benchmark::State& state, const Row& row, int64_t timed_steps) {
   stage_(row, "profiling");
-  const auto steps = std::clamp<int64_t>(
-      std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9)), 1, kMostProfiledSteps);
+  const bool singly = row.samples && row.device == fixtures::Device::kCpu;
+  const auto enough = std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9));
+  const auto steps = std::clamp<int64_t>(singly ? std::max<int64_t>(enough, timed_steps) : enough,
+                                         1, kMostProfiledSteps);
   if (row.watch == Watch::kShapes) {
     shapes_[row.name].push_back(ops::shape_profile([this] { task_->run(); }, steps));
     return;
   }
-  const auto work = [&] {
-    for (int64_t step = 0; step < steps; ++step) task_->run();
+  const auto run = [&](int64_t count) {
+    for (int64_t step = 0; step < count; ++step) task_->run();
     fixtures::synchronize(row.device);
   };
   const std::clock_t begin = std::clock();
-  StepProfile profile{
-      .steps = steps,
-      .cpu_seconds = 0,
-      .ops = row.device == fixtures::Device::kCpu ? ops::profile(work) : ops::gpu_profile(work)};
+  StepProfile profile{.steps = steps, .cpu_seconds = 0, .ops = {}, .series = {}};
+  if (singly) {
+    for (int64_t step = 0; step < steps; ++step) {
+      profile.series.push_back(ops::profile([&] { run(1); }));
+    }
+    profile.ops = ops::sum(profile.series);
+  } else if (row.device == fixtures::Device::kCpu) {
+    profile.ops = ops::profile([&] { run(steps); });
+  } else {
+    profile.ops = ops::gpu_profile([&] { run(steps); });
+  }
   profile.cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  if (const auto busy = profile.ops.gpu_seconds) {
+    set(state, "gpu_busy_pct", 100 * *busy / profile.ops.seconds);
+  }
   profiles_[row.name].push_back(std::move(profile));
+  set(state, task_->phases_us(steps));
 }
 
 void Loop::forget() {

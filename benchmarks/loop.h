@@ -29,8 +29,9 @@ struct Samples {
 /// What op types took in a few steps after a pass, which is not timed itself.
 struct StepProfile {
   int64_t steps;
-  double cpu_seconds;  ///< of the process
-  ops::Profile ops;
+  double cpu_seconds;                ///< of the process
+  ops::Profile ops;                  ///< of all steps
+  std::vector<ops::Profile> series;  ///< of each step, on the CPU where samples are kept
 };
 
 /// Those of a row's passes that are its repetitions, the last ones: in the others Google Benchmark
@@ -51,8 +52,7 @@ class Loop {
   /// outside timed work.
   using Stage = std::function<void(const Row&, const char*)>;
 
-  Loop(Peaks& peaks, Stage stage, bool keep_samples)
-      : peaks_(peaks), stage_(std::move(stage)), keep_samples_(keep_samples) {}
+  Loop(Peaks& peaks, Stage stage) : peaks_(peaks), stage_(std::move(stage)) {}
 
   /// The body of the benchmark. What goes wrong becomes the row's error, never an exception.
   void run(benchmark::State& state, const Row& row);
@@ -70,22 +70,23 @@ class Loop {
   std::vector<Samples> take_samples(const std::string& name);
 
  private:
+  void weigh(const Row& row);
   void prepare(const Row& row);
   void warm_up(const Row& row);
   Samples time(benchmark::State& state, const Row& row);
   void count(benchmark::State& state, const Row& row, const Samples& samples);
-  void watch(const Row& row);
+  void watch(benchmark::State& state, const Row& row, int64_t timed_steps);
   void forget();
   double step_seconds(const Row& row, bool rehearse);
 
   Peaks& peaks_;
   Stage stage_;
-  bool keep_samples_;
   std::string subject_;
   std::unique_ptr<Task> task_;
   int warm_threads_ = 0;       ///< the count that task_ is warm at
   double first_seconds_ = 0;   ///< of task_ at warm_threads_
   double steady_seconds_ = 0;  ///< likewise, the fastest warm-up step
+  std::map<std::string, Counters> memory_;
   std::map<std::string, std::vector<Samples>> samples_;
   std::map<std::string, std::vector<StepProfile>> profiles_;
   std::map<std::string, std::vector<ops::ShapeProfile>> shapes_;

@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "benchmarks/context.h"
 #include "benchmarks/display.h"
@@ -17,6 +22,7 @@
 #include "benchmarks/progress.h"
 #include "benchmarks/record_shapes.h"
 #include "benchmarks/rows.h"
+#include "benchmarks/study.h"
 #include "models/table.h"
 #include "ops/fields.h"
 
@@ -87,26 +93,44 @@ int run(int argc, char** argv) {
     progress.wipe();
     std::cerr << "fathom_bench: " << line << '\n';
   };
-  const std::vector<Row> all = make_rows(options);
+  const std::vector<Row> all = options.study ? study_rows(options) : make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
-  const std::vector<Row> rows = filtered(all, filter);
-  if (rows.empty()) return nothing_matched(filter, all);
+  const std::vector<Row> chosen = filtered(all, filter);
+  if (chosen.empty()) return nothing_matched(filter, all);
 
   if (!options.record.empty()) {
-    record_shapes(rows, options.record, progress);
+    record_shapes(chosen, options.record, progress);
     return kOk;
   }
+  const ContextEntries settings = context(options);
+  std::vector<Row> rows = chosen;
+  EarlierRun earlier;
+  if (options.resume) {
+    earlier = read_earlier_run(options.out, settings);
+    std::erase_if(
+        rows, [&](const Row& row) { return earlier.finished.contains(row.name + kNameSuffix); });
+    std::cerr << "fathom_bench: " << options.out << " holds " << chosen.size() - rows.size()
+              << " of " << chosen.size() << " rows\n";
+    if (rows.empty()) return kOk;
+  }
   Peaks peaks;
-  Loop loop(
-      peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
-      /*keep_samples=*/!options.samples.empty());
+  Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
   Display display(options.console, loop, progress, [&] {
     progress.note("measuring this machine's peaks");
-    for (const auto& [key, value] : context(options, rows, peaks)) {
-      benchmark::AddCustomContext(key, value);
+    for (const auto& entries : {settings, peak_context(chosen, peaks)}) {
+      for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
+    }
+    std::map<std::string, double> expected;
+    double seconds = 0;
+    for (const auto& row : rows) seconds += expected[row.name] = expected_seconds(row, peaks);
+    progress.start(expected);
+    if (options.study) {
+      progress.wipe();
+      std::cerr << "fathom_bench: " << rows.size() << " rows, about "
+                << std::max(1L, std::lround(seconds / 60)) << " minutes\n";
     }
   });
-  OutputFiles files(options, loop);
+  OutputFiles files(options, loop, std::move(earlier));
   for (const auto& row : rows) {
     benchmark::RegisterBenchmark(row.name.c_str(),
                                  [&](benchmark::State& state) { loop.run(state, row); })
@@ -117,7 +141,6 @@ int run(int argc, char** argv) {
   // The filter has done its work; "^" also spares Google Benchmark a search that is quadratic in
   // the rows.
   benchmark::SetBenchmarkFilter("^");
-  progress.start(rows.size());
   Explainer explainer(display, rows, loop);
   if (options.writes_files()) {
     benchmark::RunSpecifiedBenchmarks(&explainer, &files);

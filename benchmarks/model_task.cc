@@ -2,9 +2,12 @@
 
 #include <ATen/ops/isfinite.h>
 
+#include <array>
+#include <chrono>
 #include <sstream>
 #include <stdexcept>
 
+#include "models/memory.h"
 #include "ops/work.h"
 
 namespace fathom::benchmarks {
@@ -64,7 +67,31 @@ class ModelTask final : public Task {
 
   Figures figures() const override { return figures_; }
 
+  /// Waits for the device after each phase, so that the steps are not those that are timed.
+  Counters phases_us(int64_t steps) override {
+    if (step_.options().mode == models::Mode::kInfer) return {};
+    std::array<double, models::kPhaseNames.size()> us{};
+    for (int64_t step = 0; step < steps; ++step) {
+      auto begin = Clock::now();
+      step_.run([&](models::Phase phase) {
+        fixtures::synchronize(step_.options().device);
+        const auto end = Clock::now();
+        us[static_cast<std::size_t>(phase)] +=
+            std::chrono::duration<double, std::micro>(end - begin).count();
+        begin = end;
+      });
+    }
+    Counters counters;
+    for (std::size_t phase = 0; phase < us.size(); ++phase) {
+      counters.emplace_back(std::string(models::kPhaseNames[phase]) + "_us",
+                            us[phase] / static_cast<double>(steps));
+    }
+    return counters;
+  }
+
  private:
+  using Clock = std::chrono::steady_clock;
+
   models::Step step_;
   bool counted_ = false;
   Figures figures_;
@@ -75,6 +102,18 @@ class ModelTask final : public Task {
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options) {
   return std::make_unique<ModelTask>(row, options);
+}
+
+Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {
+  const auto [measured, predicted] = models::step_memory(row, options);
+  Counters counters{{"memory_peak_bytes", measured.peak}};
+  for (std::size_t i = 0; i < ops::kMemoryClassNames.size(); ++i) {
+    const std::string name = "memory_" + std::string(ops::kMemoryClassNames[i]);
+    counters.emplace_back(name + "_bytes", measured.most[i]);
+    counters.emplace_back(name + "_at_peak_bytes", measured.at_peak[i]);
+    if (predicted[i]) counters.emplace_back(name + "_predicted_bytes", *predicted[i]);
+  }
+  return counters;
 }
 
 }  // namespace fathom::benchmarks

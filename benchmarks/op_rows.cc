@@ -52,7 +52,7 @@ double statistic(const std::string& aggregate, std::vector<double> values) {
 Run op_run(const Run& row, const std::string& type, std::span<const StepProfile> profiles) {
   const auto parts = parts_of(type, profiles);
   Run run = row;
-  run.run_name.function_name += "/op:" + type;
+  run.run_name = op_row_name(row.run_name, type);
   run.counters.clear();
   const auto known = std::find_if(parts.begin(), parts.end(),
                                   [&](const Part& part) { return part.time.type == type; });
@@ -83,6 +83,11 @@ Run op_run(const Run& row, const std::string& type, std::span<const StepProfile>
 }
 
 }  // namespace
+
+benchmark::BenchmarkName op_row_name(benchmark::BenchmarkName row, const std::string& type) {
+  row.function_name += "/op:" + type;
+  return row;
+}
 
 std::vector<Run> with_op_rows(std::vector<Run> runs, const Loop& loop) {
   if (runs.empty()) return runs;

@@ -8,6 +8,7 @@
 #include "benchmarks/explain_options.h"
 #include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
+#include "benchmarks/study.h"
 #include "fixtures/ale.h"
 #include "fixtures/file.h"
 #include "ops/onednn/library.h"
@@ -29,6 +30,7 @@ struct Typed {
   std::string data;
   std::string rom;
   std::string explain;
+  std::string study;
   std::string mkl{kMklNames[0]};
   std::string malloc{kMallocNames[0]};
 };
@@ -83,14 +85,22 @@ void declare(CLI::App& app, Options& options, Typed& typed) {
       ->type_name("DIR");
   app.add_flag("--fathom_profile", options.profile,
                "after each model row, a row for each op type inside the step");
+  app.add_flag("--fathom_memory", options.memory,
+               "with each model row, its memory: weights, gradients, feature maps, ...");
   app.add_option("--fathom_explain", typed.explain,
                  "runs this step and its ops alone, and prints where its time goes")
       ->type_name("WORKLOAD/MODE");
+  app.add_option("--fathom_study", typed.study,
+                 "runs what the figures of results/report need: short, some minutes; full, hours")
+      ->type_name("CHOICE")
+      ->check(names(kStudyNames));
   app.add_option("--fathom_samples", options.samples,
                  "write every step's time there, as JSON lines")
       ->type_name("FILE");
   app.add_option("--fathom_shapes", options.shapes, "add the op shapes of this file")
       ->type_name("FILE");
+  app.add_flag("--fathom_resume", options.resume,
+               "keep the rows that --benchmark_out holds and run the others");
   app.add_flag("--fathom_models", options.models, "print the table of workloads and leave");
 }
 
@@ -256,10 +266,12 @@ Options parse_options(int argc, char** argv) {
   refuse_repeats("--fathom_backend", options.backends);
   refuse_repeats("--fathom_cache", options.caches);
   take_output_file(options);
-  if (app.count("--fathom_explain") > 0) {
-    settle_explanation(
-        typed.explain, [&](const char* flag) { return app.count(flag) > 0; }, options);
+  if (options.resume && options.out.empty()) {
+    throw UsageError("--fathom_resume: needs --benchmark_out=FILE, in JSON");
   }
+  const Given given = [&](const char* flag) { return app.count(flag) > 0; };
+  if (given("--fathom_explain")) settle_explanation(typed.explain, given, options);
+  if (given("--fathom_study")) settle_study(typed.study, given, options);
   if (options.help || options.models) return options;
   settle_devices(options);
   settle_threads(options);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/op_task.h"
@@ -23,12 +25,18 @@ struct StepName {
   bool operator==(const StepName&) const = default;
 };
 
+/// The rows that the figures of a report need.
+enum class Study { kShort, kFull };
+
+inline constexpr std::array<std::string_view, 2> kStudyNames{"short", "full"};
+
 /// What the command line asks for, checked against this machine. An empty list means the default of
 /// each row.
 struct Options {
   std::vector<fixtures::Device> devices;
   std::vector<int> threads;  ///< on the CPU; GPU rows run with one
   std::vector<int64_t> batches;
+  std::vector<double> batch_scales{1};  ///< of Fathom's batch, where no batches are given
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   std::vector<Cache> caches;  ///< of op rows
@@ -39,9 +47,12 @@ struct Options {
   int64_t replay = 100'000;         ///< frames in the replay memory of fixture rows
   std::string record;               ///< folder for recorded shapes, instead of measuring
   bool profile = false;             ///< op rows after each model row
+  bool memory = false;              ///< what each model row's steps hold, by class
   std::optional<StepName> explain;  ///< the rows of this step and of its ops, then where it went
+  std::optional<Study> study;       ///< its rows
   std::string samples;              ///< file for every step's time
   std::string shapes;               ///< file with the user's own op shapes
+  bool resume = false;              ///< keep the rows that `out` holds, run the others
   bool models = false;              ///< print the table of workloads and leave
   bool help = false;
 

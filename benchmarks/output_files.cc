@@ -19,8 +19,8 @@ std::string line(const nlohmann::json& json) {
 
 }  // namespace
 
-OutputFiles::OutputFiles(const Options& options, Loop& loop)
-    : loop_(loop), samples_path_(options.samples) {
+OutputFiles::OutputFiles(const Options& options, Loop& loop, EarlierRun earlier)
+    : loop_(loop), earlier_(std::move(earlier)), samples_path_(options.samples) {
   if (!options.out.empty()) {
     json_.emplace(options.out);
     errors_path_ = options.out + ".errors.jsonl";
@@ -28,13 +28,14 @@ OutputFiles::OutputFiles(const Options& options, Loop& loop)
     std::filesystem::remove(errors_path_, none_there);  // an earlier run's
   }
   if (!samples_path_.empty()) {
-    samples_.open(samples_path_);
+    if (options.resume) keep_finished_samples(samples_path_, earlier_);
+    samples_.open(samples_path_, options.resume ? std::ios::app : std::ios::trunc);
     if (!samples_) throw UsageError("--fathom_samples=" + samples_path_ + ": cannot be written");
   }
 }
 
 bool OutputFiles::ReportContext(const Context& context) {
-  if (json_) json_->begin(context);
+  if (json_) json_->begin(context, earlier_.rows);
   return true;
 }
 
@@ -58,21 +59,34 @@ void OutputFiles::write_failure(const Run& run) {
 /// Google Benchmark looks for an iteration count in passes that it does not report; the last ones
 /// are the repetitions.
 void OutputFiles::write_samples(const std::vector<Run>& runs) {
-  const auto repetitions = static_cast<std::size_t>(std::count_if(
+  const auto count = static_cast<std::size_t>(std::count_if(
       runs.begin(), runs.end(), [](const Run& run) { return run.run_type == Run::RT_Iteration; }));
-  if (repetitions == 0) return;
-  const auto passes = loop_.take_samples(runs.front().run_name.function_name);
-  const std::size_t searched = passes.size() - std::min(repetitions, passes.size());
+  if (count == 0) return;
+  const auto& name = runs.front().run_name;
+  const auto passes = loop_.take_samples(name.function_name);
+  const std::size_t searched = passes.size() - std::min(count, passes.size());
   for (std::size_t pass = searched; pass < passes.size(); ++pass) {
     const Samples& samples = passes[pass];
     for (std::size_t sample = 0; sample < samples.us.size(); ++sample) {
-      samples_ << line({{"name", runs.front().run_name.str()},
-                        {"repetition", pass - searched},
-                        {"step", static_cast<int64_t>(sample) * samples.steps_per_sample},
-                        {"us", samples.us[sample]}});
+      write_sample(name, pass - searched,
+                   sample * static_cast<std::size_t>(samples.steps_per_sample), samples.us[sample]);
+    }
+  }
+  const auto profiles = repetitions(loop_.profiles(name.function_name), runs.front());
+  for (std::size_t repetition = 0; repetition < profiles.size(); ++repetition) {
+    const auto& series = profiles[repetition].series;
+    for (std::size_t step = 0; step < series.size(); ++step) {
+      for (const auto& op : series[step].ops) {
+        write_sample(op_row_name(name, op.type), repetition, step, op.seconds * 1e6);
+      }
     }
   }
   if (!samples_.flush()) throw std::runtime_error(samples_path_ + ": cannot be written");
+}
+
+void OutputFiles::write_sample(const benchmark::BenchmarkName& name, std::size_t repetition,
+                               std::size_t step, double us) {
+  samples_ << line({{"name", name.str()}, {"repetition", repetition}, {"step", step}, {"us", us}});
 }
 
 }  // namespace fathom::benchmarks

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/earlier_run.h"
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/json_file.h"
 #include "benchmarks/loop.h"
@@ -16,8 +17,8 @@ namespace fathom::benchmarks {
 /// errors file beside it, every step's time in --fathom_samples.
 class OutputFiles final : public benchmark::BenchmarkReporter {
  public:
-  /// Throws UsageError for a file that cannot be written.
-  OutputFiles(const Options& options, Loop& loop);
+  /// Goes on after `earlier`. Throws UsageError for a file that cannot be written.
+  OutputFiles(const Options& options, Loop& loop, EarlierRun earlier);
 
   /// Throws std::runtime_error where the disk refuses; so does ReportRuns.
   bool ReportContext(const Context& context) override;
@@ -26,8 +27,11 @@ class OutputFiles final : public benchmark::BenchmarkReporter {
  private:
   void write_failure(const Run& run);
   void write_samples(const std::vector<Run>& runs);
+  void write_sample(const benchmark::BenchmarkName& name, std::size_t repetition, std::size_t step,
+                    double us);
 
   Loop& loop_;
+  EarlierRun earlier_;
   std::optional<JsonFile> json_;
   std::string errors_path_;
   std::string samples_path_;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace fathom::benchmarks {
 namespace {
@@ -36,18 +37,23 @@ void Progress::show(const std::string& row, const std::string& stage) {
   row_ = row;
   const double elapsed =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  std::string line = "[" + std::to_string(done_.size() + 1) + "/" + std::to_string(rows_) + "] " +
-                     clock_text(elapsed);
-  if (!done_.empty()) {
-    const double left =
-        elapsed / static_cast<double>(done_.size()) * static_cast<double>(rows_ - done_.size());
+  std::string line = "[" + std::to_string(done_.size() + 1) + "/" +
+                     std::to_string(expected_.size()) + "] " + clock_text(elapsed);
+  if (done_seconds_ > 0) {
+    const double left = elapsed * (total_seconds_ - done_seconds_) / done_seconds_;
     line += ", about " + clock_text(left) + " left";
   }
   draw(line + "  " + stage + " " + row);
 }
 
+void Progress::start(std::map<std::string, double> expected) {
+  expected_ = std::move(expected);
+  for (const auto& [row, seconds] : expected_) total_seconds_ += seconds;
+  begin_ = std::chrono::steady_clock::now();
+}
+
 void Progress::finished(const std::string& row) {
-  done_.insert(row);
+  if (done_.insert(row).second) done_seconds_ += expected_[row];
   wipe();
 }
 

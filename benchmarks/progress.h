@@ -1,7 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 
@@ -13,7 +13,8 @@ class Progress {
  public:
   Progress();
 
-  void start(std::size_t rows) { rows_ = rows; }
+  /// `expected` are seconds by row, which need to be right only beside each other.
+  void start(std::map<std::string, double> expected);
   void show(const std::string& row, const std::string& stage);
   /// Another stage of the row that was shown last.
   void stage(const std::string& stage) { show(row_, stage); }
@@ -28,9 +29,11 @@ class Progress {
 
   bool terminal_;
   bool drawn_ = false;
-  std::size_t rows_ = 0;
+  std::map<std::string, double> expected_;
   std::string row_;
   std::set<std::string> done_;
+  double total_seconds_ = 0;  ///< expected
+  double done_seconds_ = 0;   ///< of them, those of finished rows
   std::chrono::steady_clock::time_point begin_;
 };
 

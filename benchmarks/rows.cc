@@ -1,6 +1,7 @@
 #include "benchmarks/rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <regex>
 #include <set>
 #include <stdexcept>
@@ -40,6 +41,8 @@ struct Subject {
   bool serial = false;  ///< runs with one thread whatever is asked for
   Rates rates = {};
   Watch watch = Watch::kNothing;
+  std::function<Counters()> memory = {};
+  std::optional<ops::Cost> cost = {};
   std::optional<RowOp> op = {};
 };
 
@@ -55,6 +58,9 @@ void add_rows(std::vector<Row>& rows, const Options& options, const Subject& sub
                     .make = subject.make,
                     .rates = subject.rates,
                     .watch = subject.watch,
+                    .memory = subject.memory,
+                    .samples = !options.samples.empty(),
+                    .cost = subject.cost,
                     .op = subject.op});
   }
 }
@@ -80,15 +86,34 @@ Watch watch(const Options& options, Device device) {
   return options.profile ? Watch::kTypes : Watch::kNothing;
 }
 
+std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRow& workload,
+                                models::Mode mode) {
+  if (!options.batches.empty()) return options.batches;
+  std::set<int64_t> batches;
+  for (const double scale : options.batch_scales) {
+    const auto batch = static_cast<double>(models::default_batch(workload, mode));
+    batches.insert(std::max<int64_t>(std::llround(scale * batch), 1));
+  }
+  return {batches.begin(), batches.end()};
+}
+
+/// Backward, a multiply-add costs two more; an update reads and writes each parameter some times.
+ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOptions& step) {
+  const bool train = step.mode == models::Mode::kTrain;
+  const auto macs =
+      static_cast<double>(!train && workload.infer_macs > 0 ? workload.infer_macs : workload.macs);
+  const auto parameters = static_cast<double>(workload.parameters);
+  return {.flops = (train ? 3 : 1) * 2 * macs * static_cast<double>(step.batch),
+          .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
+}
+
 void add_models(std::vector<Row>& rows, const Options& options) {
   if (!wanted(options, Backend::kTorch)) return;
   for (const auto& workload : models::workloads()) {
     for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
       if (options.explain && *options.explain != StepName{std::string(workload.name), mode})
         continue;
-      const std::vector<int64_t> batches = options.batches.empty()
-                                               ? std::vector{models::default_batch(workload, mode)}
-                                               : options.batches;
+      const std::vector<int64_t> batches = batches_of(options, workload, mode);
       each_machine(options, [&](Device device, Precision precision) {
         for (const int64_t batch : batches) {
           const models::StepOptions step{.mode = mode,
@@ -97,6 +122,7 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                                          .batch = batch,
                                          .seed = options.seed,
                                          .data = options.data};
+          const auto memory = [&workload, step] { return memory_counters(workload, step); };
           add_rows(rows, options,
                    {.head = std::string(workload.name) + '/' + std::string(name(mode)) +
                             token("device", device),
@@ -106,7 +132,9 @@ void add_models(std::vector<Row>& rows, const Options& options) {
                     .precision = precision,
                     .make = [&workload, step] { return make_model_task(workload, step); },
                     .rates = {.flops = true},
-                    .watch = watch(options, device)});
+                    .watch = watch(options, device),
+                    .memory = options.memory ? memory : std::function<Counters()>{},
+                    .cost = rough_cost(workload, step)});
         }
       });
     }
@@ -154,6 +182,7 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
                     .precision = precision,
                     .make = [shape, op] { return make_op_task(*shape, op); },
                     .rates = {.flops = true, .bytes = true},
+                    .cost = shape->op->cost(precision),
                     .op = RowOp{.shape = shape,
                                 .backend = backend,
                                 .in_steps = backend == in_steps,

@@ -44,6 +44,9 @@ struct Row {
   std::function<std::unique_ptr<Task>()> make;
   Rates rates = {};
   Watch watch = Watch::kNothing;
+  std::function<Counters()> memory = {};  ///< what its steps hold; null where nobody asks
+  bool samples = false;                   ///< every step's time is kept
+  std::optional<ops::Cost> cost = {};     ///< of a step, roughly
   std::optional<RowOp> op = {};
 };
 

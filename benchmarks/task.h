@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,13 +8,15 @@
 
 namespace fathom::benchmarks {
 
+using Counters = std::vector<std::pair<std::string, double>>;  ///< by their JSON names
+
 /// What is known of one step; what is not known is left out.
 struct Figures {
   std::optional<double> items;
   std::optional<double> flops;
-  std::optional<double> bytes;                           ///< least traffic
-  double working_set = 0;                                ///< bytes of memory that it touches
-  std::vector<std::pair<std::string, double>> counters;  ///< further ones, by their JSON name
+  std::optional<double> bytes;  ///< least traffic
+  double working_set = 0;       ///< bytes of memory that it touches
+  Counters counters;            ///< further ones
   std::string label;
 };
 
@@ -32,6 +35,8 @@ class Task {
   /// After the last step, however many there were: throws where the result is no longer finite.
   virtual void check_finite() = 0;
   virtual Figures figures() const = 0;
+  /// Times of a step's phases, the means of `steps` further steps; none where it has one only.
+  virtual Counters phases_us(int64_t /*steps*/) { return {}; }
 };
 
 }  // namespace fathom::benchmarks

@@ -59,13 +59,16 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   }
 }
 
-void Step::run() {
+void Step::run(const std::function<void(Phase)>& done) {
   const int rounds = options_.mode == Mode::kTrain ? workload_->updates_per_step() : 1;
   for (int round = 0; round < rounds; ++round) {
     forward();
+    done(Phase::kForward);
     if (options_.mode == Mode::kInfer) break;
     backward();
+    done(Phase::kBackward);
     update();
+    done(Phase::kUpdate);
   }
   next_ = (next_ + 1) % pool_.batches.size();
 }

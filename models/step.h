@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,14 @@ enum class Mode { kTrain, kInfer };
 inline constexpr std::array<std::string_view, 2> kModeNames{"train", "infer"};
 
 constexpr std::string_view name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
+
+enum class Phase { kForward, kBackward, kUpdate };
+
+inline constexpr std::array<std::string_view, 3> kPhaseNames{"forward", "backward", "update"};
+
+constexpr std::string_view name(Phase phase) {
+  return kPhaseNames[static_cast<std::size_t>(phase)];
+}
 
 /// Fathom's batch size for a mode of a workload.
 int64_t default_batch(const WorkloadRow& row, Mode mode);
@@ -40,8 +49,9 @@ class Step {
  public:
   Step(const WorkloadRow& row, const StepOptions& options);
 
-  /// One whole step on the next batch; does not wait for the device.
-  void run();
+  /// One whole step on the next batch; does not wait for the device. `done` hears of each phase as
+  /// it ends, of an inference only the forward pass.
+  void run(const std::function<void(Phase)>& done = [](Phase) {});
 
   void forward();
   void backward();
@@ -49,6 +59,8 @@ class Step {
 
   /// The scalar loss (train) or the outputs (infer) of the last forward().
   const at::Tensor& result() const { return result_; }
+  /// The pool that the steps take in turns.
+  const std::vector<fixtures::Batch>& batches() const { return pool_.batches; }
   /// Broken items of the data set that were left out.
   int64_t skipped_items() const { return pool_.skipped_items; }
   /// What result() must look like.

@@ -22,6 +22,7 @@ struct WorkloadRow {
   int64_t infer_macs = 0;   ///< where inference takes others; 0: the same
   int64_t unseen_macs = 0;  ///< of them, what no convolution or matrix product makes
   std::string_view optimizer;
+  int optimizer_slots = 0;  ///< numbers that it keeps beside each parameter
   std::unique_ptr<Workload> (*make)(Scale scale);
 };
 

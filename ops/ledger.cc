@@ -1,6 +1,7 @@
 #include "ops/ledger.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace fathom::ops {
@@ -23,8 +24,7 @@ Profile Ledger::profile(double seconds) const {
     between.seconds -= time.seconds;
   }
   all.ops.push_back(between);
-  std::sort(all.ops.begin(), all.ops.end(),
-            [](const OpTime& a, const OpTime& b) { return a.seconds > b.seconds; });
+  std::ranges::sort(all.ops, std::greater{}, &OpTime::seconds);
   return all;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <map>
 
 #include "ops/ledger.h"
 #include "ops/stopwatch.h"
@@ -50,21 +52,23 @@ class Timeline final : public Watcher {
   }
 
   /// Gives each event's time to the op that asked for it. Where events overlap, the later ones
-  /// count from the end of the earlier.
-  void add(std::vector<GpuEvent> events) {
+  /// count from the end of the earlier. Returns the seconds of all.
+  double add(std::vector<GpuEvent> events) {
     std::sort(spans_.begin(), spans_.end(),
               [](const Span& a, const Span& b) { return a.begin < b.begin; });
     std::sort(events.begin(), events.end(),
               [](const GpuEvent& a, const GpuEvent& b) { return a.begin < b.begin; });
     int64_t busy_until = 0;
+    double busy = 0;
     for (const auto& event : events) {
       const int64_t begin = std::max(event.begin, busy_until);
       if (event.end <= begin) continue;
       busy_until = event.end;
-      if (const Ledger::Op* op = op_at(event.asked); op != nullptr) {
-        op->time->seconds += static_cast<double>(event.end - begin) * 1e-9;
-      }
+      const double seconds = static_cast<double>(event.end - begin) * 1e-9;
+      busy += seconds;
+      if (const Ledger::Op* op = op_at(event.asked); op != nullptr) op->time->seconds += seconds;
     }
+    return busy;
   }
 
   const Ledger& ledger() const { return ledger_; }
@@ -106,15 +110,33 @@ Profile profile(const std::function<void()>& work) {
   return host.ledger().profile(seconds_since(begin));
 }
 
+Profile sum(const std::vector<Profile>& profiles) {
+  Profile all{.ops = {}, .seconds = 0};
+  std::map<std::string, OpTime> types;
+  for (const auto& profile : profiles) {
+    all.seconds += profile.seconds;
+    for (const auto& op : profile.ops) {
+      OpTime& time = types.try_emplace(op.type, OpTime{op.type, op.op_class}).first->second;
+      time.count += op.count;
+      time.seconds += op.seconds;
+    }
+  }
+  for (const auto& [type, time] : types) all.ops.push_back(time);
+  std::ranges::sort(all.ops, std::greater{}, &OpTime::seconds);
+  return all;
+}
+
 Profile gpu_profile(const std::function<void()>& work, const GpuWatch& gpu) {
   Timeline timeline;
   double seconds = 0;
-  timeline.add(gpu([&] {
+  const double busy = timeline.add(gpu([&] {
     const auto begin = Clock::now();
     watch(timeline, work, /*arguments=*/false);
     seconds = seconds_since(begin);
   }));
-  return timeline.ledger().profile(seconds);
+  Profile found = timeline.ledger().profile(seconds);
+  found.gpu_seconds = busy;
+  return found;
 }
 
 }  // namespace fathom::ops

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct OpTime {
 struct Profile {
   std::vector<OpTime> ops;  ///< the longest first; together they fill `seconds`
   double seconds;
+  std::optional<double> gpu_seconds = {};  ///< in which the GPU was busy; none on the CPU
 };
 
 /// Runs `work` and returns the time of every op type on this thread. No microsecond is counted
@@ -28,6 +30,9 @@ struct Profile {
 /// profiling scope "op:<kind>". The time between ops is the type "framework". Exceptions of `work`
 /// go through.
 Profile profile(const std::function<void()>& work);
+
+/// All of them as one stretch of work.
+Profile sum(const std::vector<Profile>& profiles);
 
 /// Runs work and says what it ran on the GPU.
 using GpuWatch = std::function<std::vector<GpuEvent>(const std::function<void()>&)>;

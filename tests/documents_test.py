@@ -2,7 +2,7 @@
 
 import re
 
-from program import ONE_ROW, ROOT, read_json, run
+from program import ONE_ROW, QUICK, ROOT, read_json, run
 
 README = (ROOT / "README.md").read_text()
 FIELDS = (ROOT / "results/README.md").read_text()
@@ -36,6 +36,16 @@ def test_every_field_of_the_json_is_documented(tmp_path):
 def test_fields_of_model_rows_are_documented():
     for field in ("params", "flops_per_step", "peak_memory_bytes", "skipped_items", "rom"):
         assert documented(field), field
+
+
+def test_fields_of_watched_model_rows_are_documented(tmp_path):
+    out = tmp_path / "out.json"
+    row = [*QUICK, "--benchmark_filter=^memnet/train"]
+    run(*row, "--fathom_memory", "--fathom_profile", f"--benchmark_out={out}")
+    for row in read_json(out)["benchmarks"]:
+        for field in row:
+            assert documented(re.sub("^memory_(?!peak)[a-z]+_", "memory_<class>_", field)), field
+    assert documented("gpu_busy_pct")
 
 
 def test_fields_of_fixture_rows_are_documented():

@@ -44,6 +44,9 @@ class FakeTask final : public Task {
             .counters = {{"params", 42}, {"unknown", NAN}},
             .label = "fake"};
   }
+  Counters phases_us(int64_t steps) override {
+    return {{"forward_us", 1}, {"update_us", static_cast<double>(steps)}};
+  }
 
  private:
   Calls& calls_;
@@ -70,9 +73,11 @@ class TimedLoop : public testing::Test {
             .threads = threads,
             .device = fixtures::Device::kCpu,
             .precision = fixtures::Precision::kFp32,
-            .make = [=, this] {
-              return std::make_unique<FakeTask>(calls, step, fails_check_at, ends_finite);
-            }};
+            .make =
+                [=, this] {
+                  return std::make_unique<FakeTask>(calls, step, fails_check_at, ends_finite);
+                },
+            .samples = true};
   }
 
   std::vector<benchmark::BenchmarkReporter::Run> time(const std::vector<Row>& rows) {
@@ -92,7 +97,7 @@ class TimedLoop : public testing::Test {
 
   Calls calls;
   Peaks peaks;
-  Loop loop{peaks, [](const Row&, const char*) {}, /*keep_samples=*/true};
+  Loop loop{peaks, [](const Row&, const char*) {}};
 };
 
 TEST_F(TimedLoop, TakesThreeSamplesOfAStepLongerThanTheMinimumTime) {
@@ -139,6 +144,41 @@ TEST_F(TimedLoop, GivesResidentMemoryAndNoGpuTimeToCpuRows) {
   const auto runs = time({row(std::chrono::milliseconds(20))});
   EXPECT_EQ(runs.at(0).counters.count("gpu_time_us"), 0U);
   EXPECT_GT(runs.at(0).counters.at("peak_memory_bytes").value, 1e6);
+}
+
+TEST_F(TimedLoop, WeighsARowOnceAndOutsideItsTask) {
+  Row weighed = row(std::chrono::milliseconds(5));
+  int weighings = 0;
+  weighed.memory = [&] {
+    ++weighings;
+    return Counters{{"memory_peak_bytes", 42}};
+  };
+  const auto runs = time({weighed});
+  EXPECT_GT(loop.take_samples("fake/threads:1").size(), 1U);
+  EXPECT_EQ(weighings, 1);
+  EXPECT_EQ(calls.built, 1);
+  EXPECT_EQ(runs.at(0).counters.at("memory_peak_bytes").value, 42);
+}
+
+TEST_F(TimedLoop, ReportsStepsThatCannotBeWeighed) {
+  Row weighed = row(std::chrono::milliseconds(5));
+  weighed.memory = []() -> Counters { throw std::runtime_error("no memory left"); };
+  const auto runs = time({weighed});
+  EXPECT_EQ(failure(runs.at(0)), "no memory left");
+}
+
+TEST_F(TimedLoop, WatchesEachStepAloneWhereSamplesAreKept) {
+  Row watched = row(std::chrono::milliseconds(200));
+  watched.watch = Watch::kTypes;
+  const auto runs = time({watched});
+  const StepProfile& profile = loop.profiles(watched.name).back();
+  EXPECT_EQ(profile.steps, 3);  // as many as were timed
+  ASSERT_EQ(profile.series.size(), 3U);
+  double seconds = 0;
+  for (const auto& step : profile.series) seconds += step.seconds;
+  EXPECT_DOUBLE_EQ(profile.ops.seconds, seconds);
+  EXPECT_EQ(runs.at(0).counters.at("forward_us").value, 1);
+  EXPECT_EQ(runs.at(0).counters.at("update_us").value, 3);
 }
 
 /// A product of 2048 x 2048 on the GPU, with 3 x 16 MiB at least.

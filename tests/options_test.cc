@@ -8,16 +8,10 @@
 #include "benchmarks/error.h"
 #include "benchmarks/nearest.h"
 #include "benchmarks/rows.h"
+#include "tests/parsed_options.h"
 
 namespace fathom::benchmarks {
 namespace {
-
-Options parsed(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "fathom_bench");
-  std::vector<char*> pointers;
-  for (auto& argument : arguments) pointers.push_back(argument.data());
-  return parse_options(static_cast<int>(pointers.size()), pointers.data());
-}
 
 TEST(Options, DefaultToThisMachine) {
   const Options options = parsed({});

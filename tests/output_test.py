@@ -5,7 +5,6 @@ import math
 import pathlib
 import re
 import signal
-import statistics
 import subprocess
 import time
 
@@ -205,48 +204,6 @@ def test_a_users_shapes_become_rows(tmp_path):
     rows = read_json(out)["benchmarks"]
     assert rows and all(r["name"].startswith("op/matmul/mine/tiny/forward/") for r in rows)
     assert all(r["calls_per_model_step"] == 2 and "bytes_pct_peak" not in r for r in rows)
-
-
-def test_profile_adds_a_row_for_each_op_type_inside_a_step(tmp_path):
-    out = tmp_path / "out.json"
-    row = "--benchmark_filter=^(memnet/train|op/matmul/memnet/H/forward/.*torch)"
-    assert run(*QUICK, row, "--fathom_profile", f"--benchmark_out={out}").returncode == 0
-    rows = read_json(out)["benchmarks"]
-    (model,) = [
-        row for row in rows if row["name"].startswith("memnet/train") and "/op:" not in row["name"]
-    ]
-    suffix = "/process_time/real_time"
-    head = model["name"].removesuffix(suffix) + "/op:"
-    parts = {
-        row["name"].removeprefix(head).removesuffix(suffix): row
-        for row in rows
-        if head in row["name"]
-    }
-    assert {"adam", "batched_matmul", "embedding", "framework", "matmul", "softmax"} <= set(parts)
-    assert math.isclose(sum(part["pct_of_step"] for part in parts.values()), 100, rel_tol=1e-6)
-    assert parts["adam"]["calls_per_step"] == 1 and parts["adam"]["label"] == "optimization"
-    assert "calls_per_step" not in parts["framework"]
-    assert all(part["real_time"] > 0 and part["cpu_time"] > 0 for part in parts.values())
-    assert [row["name"] for row in rows].index(model["name"]) == 0  # its parts follow it
-
-
-def test_profile_follows_repetitions(tmp_path):
-    out = tmp_path / "out.json"
-    arguments = [
-        "--benchmark_filter=^memnet/infer",
-        "--fathom_profile",
-        "--benchmark_repetitions=3",
-    ]
-    assert run(*QUICK, *arguments, f"--benchmark_out={out}").returncode == 0
-    rows = [row for row in read_json(out)["benchmarks"] if "/op:matmul/" in row["name"]]
-    measured = [row["real_time"] for row in rows if row["run_type"] == "iteration"]
-    found = {row["aggregate_name"]: row for row in rows if row["run_type"] == "aggregate"}
-    assert [row["repetition_index"] for row in rows[:3]] == [0, 1, 2]
-    assert math.isclose(found["mean"]["real_time"], statistics.mean(measured), rel_tol=1e-6)
-    assert math.isclose(found["median"]["real_time"], statistics.median(measured), rel_tol=1e-6)
-    assert math.isclose(found["stddev"]["real_time"], statistics.stdev(measured), rel_tol=1e-4)
-    share = statistics.stdev(measured) / statistics.mean(measured)
-    assert math.isclose(found["cv"]["real_time"], share, rel_tol=1e-4)
 
 
 def test_an_update_is_checked_at_each_thread_count(tmp_path):

@@ -144,6 +144,7 @@ TEST_F(ProfileTest, GivesTheGpusTimeToTheOpThatAskedForIt) {
   EXPECT_EQ(time_of(found, "lstm_cell").count, 1);
   EXPECT_EQ(time_of(found, "matmul").count, 0);
   EXPECT_NEAR(time_of(found, "framework").seconds, found.seconds - 7.5e-6, 1e-12);
+  EXPECT_NEAR(found.gpu_seconds.value(), 57.5e-6, 1e-12);
 }
 
 TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {
@@ -155,6 +156,17 @@ TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {
   const Profile device = PretendedGpu().profile(work);
   ASSERT_EQ(host.ops.size(), device.ops.size());
   for (const auto& op : host.ops) EXPECT_EQ(time_of(device, op.type).count, op.count) << op.type;
+}
+
+TEST_F(ProfileTest, SumsStretchesByType) {
+  const OpTime mm{.type = "matmul", .op_class = OpClass::kMatrix, .count = 2, .seconds = 3};
+  const OpTime relu{.type = "relu", .op_class = OpClass::kElementwise, .count = 1, .seconds = 4};
+  const Profile all = sum({{.ops = {mm}, .seconds = 3}, {.ops = {relu, mm}, .seconds = 7}});
+  EXPECT_EQ(all.seconds, 10);
+  ASSERT_EQ(all.ops.size(), 2U);
+  EXPECT_EQ(all.ops[0].type, "matmul");  // 6 seconds
+  EXPECT_EQ(all.ops[0].count, 4);
+  EXPECT_EQ(all.ops[1].seconds, 4);
 }
 
 TEST_F(ProfileTest, SeesNoGpuWhereNothingRunsOnOne) {

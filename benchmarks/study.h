@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "benchmarks/options.h"
+#include "benchmarks/peaks.h"
+#include "benchmarks/preset.h"
+#include "benchmarks/rows.h"
+
+namespace fathom::benchmarks {
+
+/// Takes --fathom_study, which runs the rows that the figures of results/report need. Throws
+/// UsageError.
+void settle_study(const std::string& typed, const Given& given, Options& options);
+
+/// The rows of options.study, each once. Throws as make_rows does.
+std::vector<Row> study_rows(const Options& options);
+
+/// What a row will take, its building and checking included, as far as its arithmetic and traffic
+/// tell. Measures the peak that the row is set beside.
+double expected_seconds(const Row& row, Peaks& peaks);
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,98 @@
+"""A run that ended early goes on where it was."""
+
+import json
+
+import pytest
+
+from program import QUICK, read_json, run, strict_json
+
+ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch)"
+
+
+@pytest.fixture(name="whole", scope="module")
+def whole_run(tmp_path_factory):
+    """The text of a run's file and of its samples."""
+    folder = tmp_path_factory.mktemp("whole")
+    out, samples = folder / "out.json", folder / "steps.jsonl"
+    files = [f"--benchmark_out={out}", f"--fathom_samples={samples}"]
+    assert run(*QUICK, ROWS, "--fathom_profile", *files).returncode == 0
+    return out.read_text(), samples.read_text()
+
+
+def resume(folder, *arguments):
+    return run(
+        *QUICK, ROWS, f"--benchmark_out={folder / 'out.json'}", "--fathom_resume", *arguments
+    )
+
+
+def without_last_row(text):
+    document = json.loads(text)
+    document["benchmarks"].pop()
+    document["context"]["load_avg"] = []  # as Google Benchmark lays it out
+    lines = ",\n".join("    " + json.dumps(row) for row in document["benchmarks"])
+    context = json.dumps(document["context"])
+    return f'{{\n  "context": {context},\n  "benchmarks": [\n{lines}\n  ]\n}}\n'
+
+
+def test_finished_rows_stay_and_the_others_run(tmp_path, whole):
+    before = without_last_row(whole[0])
+    (tmp_path / "out.json").write_text(before)
+    samples = tmp_path / "steps.jsonl"
+    samples.write_text(whole[1] + '{"name": "cut')
+    result = resume(tmp_path, f"--fathom_samples={samples}")
+    assert result.returncode == 0, result.stderr
+    assert "holds 1 of 2 rows" in result.stderr
+    kept, now = json.loads(before)["benchmarks"], read_json(tmp_path / "out.json")["benchmarks"]
+    assert now[: len(kept)] == kept
+    names = [row["name"] for row in now]
+    assert names == [row["name"] for row in json.loads(whole[0])["benchmarks"]]
+    steps = [strict_json(line) for line in samples.read_text().splitlines()]
+    places = [(step["name"], step["repetition"], step["step"]) for step in steps]
+    assert len(places) == len(set(places)) and {place[0] for place in places} == set(names)
+
+
+def test_a_finished_run_is_left_alone(tmp_path, whole):
+    (tmp_path / "out.json").write_text(whole[0])
+    result = resume(tmp_path)
+    assert result.returncode == 0 and "holds 2 of 2 rows" in result.stderr
+    assert (tmp_path / "out.json").read_text() == whole[0]
+
+
+def test_without_a_file_it_is_a_run_like_any(tmp_path):
+    assert resume(tmp_path).returncode == 0
+    assert len(read_json(tmp_path / "out.json")["benchmarks"]) == 2
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ('{"context": {', "no JSON of fathom_bench"),
+        ('{"context": {}, "benchmarks": []}', "fathom_version"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_and_kept(tmp_path, text, found):
+    (tmp_path / "out.json").write_text(text)
+    result = resume(tmp_path)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "out.json" in result.stderr and found in result.stderr
+    assert (tmp_path / "out.json").read_text() == text
+
+
+def test_another_setting_is_refused(tmp_path, whole):
+    (tmp_path / "out.json").write_text(whole[0])
+    result = resume(tmp_path, "--fathom_seed=3")
+    assert result.returncode == 2
+    assert "was measured with seed '0', now it is '3'" in result.stderr
+    assert (tmp_path / "out.json").read_text() == whole[0]
+
+
+@pytest.mark.parametrize(
+    "arguments, found",
+    [
+        ([], "needs --benchmark_out"),
+        (["--benchmark_out=x", "--fathom_explain=vgg/train"], "not together with --fathom_resume"),
+    ],
+)
+def test_it_needs_a_file_to_go_on_with(arguments, found):
+    result = run("--fathom_resume", *arguments)
+    assert result.returncode == 2 and found in result.stderr and result.stderr.count("\n") == 1
