@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# For fathom_bench, tests/run and .ci/run: Debian packages, configure, build. All it prints goes to stderr.
+# For fathom_bench, results/report, tests/run, .ci/run: Debian packages, configure, build. All it prints goes to stderr.
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 
 say() { echo "fathom_bench: $*" >&2; }
@@ -41,8 +41,13 @@ configure() {
   local preset=$1 errors=$root/build/$1/configure.err
   say "configuring build/$preset"
   cmake -S "$root" --preset "$preset" --log-level=NOTICE >&2 2>"$errors" </dev/null && return
-  fail "could not configure:$(sed -n '/^CMake Error/,/^Call Stack/p' "$errors" |
-    sed 's/^CMake Error at .*://; s/^CMake Error: //; /^Call Stack/d' | tr -s '\n ' ' ')(all of it: $errors)"
+  fail "could not configure:$(cmake_errors "$errors")(all of it: $errors)"
+}
+
+# cmake_errors FILE: what CMake wrote to stderr, in one line.
+cmake_errors() {
+  sed -n '/^CMake Error/,/^Call Stack/p' "$1" |
+    sed 's/^CMake Error at .*://; s/^CMake Error: //; /^Call Stack/d' | tr -s '\n ' ' '
 }
 
 # set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is not there yet, and sets $build. The lists

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+REPORT = ROOT / "results/report"
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
 
 # A row that takes milliseconds and one second with everything around it.
@@ -17,6 +18,13 @@ def run(*arguments, **options):
     """The finished process, with what it printed as text."""
     return subprocess.run(
         [PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
+    )
+
+
+def report(*arguments, **options):
+    """The same of results/report."""
+    return subprocess.run(
+        [REPORT, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
     )
 
 

@@ -1,0 +1,84 @@
+"""Makes one page of figures and tables, which works from a file, of the JSON that fathom_bench writes.
+
+results/report run.json -o report.html
+results/report cpu.json threads.json steps.jsonl -o report.html --figures figures
+"""
+
+import argparse
+import pathlib
+import sys
+
+from fathom_report.run import RunError, read
+
+
+def main():
+    arguments = parsed()
+    try:
+        for file in arguments.files:
+            if file.resolve() == arguments.output.resolve():
+                raise RunError(f"{file}: is read and would be written, expected another -o")
+        if arguments.output.is_dir():
+            raise RunError(f"{arguments.output}: is a folder, expected a file to write")
+        run = read(with_samples(arguments.files))
+        from fathom_report import write  # SciPy and Matplotlib, which wrong input need not wait for
+
+        figures, missing = write.report(run, arguments.output, arguments.figures)
+    except RunError as error:
+        print(f"report: {error}", file=sys.stderr)
+        return 2
+    print(
+        f"{arguments.output}: {len(figures)} figures, {len(run.steps)} steps, {len(run.ops)} ops"
+        + (f"; {3 * len(figures)} files in {arguments.figures}" if arguments.figures else "")
+    )
+    for needs, group in grouped(missing).items():
+        print(f"not shown: {', '.join(group)}: {needs}")
+    return 0
+
+
+def parsed():
+    parser = argparse.ArgumentParser(
+        prog="results/report",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="JSON of --benchmark_out and lines of --fathom_samples, all of one machine; "
+        "FILE.samples.jsonl is read with FILE",
+    )
+    parser.add_argument(
+        "-o",
+        dest="output",
+        type=pathlib.Path,
+        metavar="PAGE",
+        default="report.html",
+        help="the page (report.html)",
+    )
+    parser.add_argument(
+        "--figures",
+        type=pathlib.Path,
+        metavar="DIR",
+        help="writes every figure there, too: SVG, PNG and its data as CSV",
+    )
+    return parser.parse_args()
+
+
+def with_samples(files):
+    """The files, and the samples that a study left beside them."""
+    beside = [file.with_name(file.name + ".samples.jsonl") for file in files]
+    return files + [file for file in beside if file.exists() and file not in files]
+
+
+def grouped(missing):
+    """Keys of what is missing by what it needs."""
+    groups = {}
+    for one in missing:
+        groups.setdefault(one.needs, []).append(one.key)
+    return groups
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""The statistics of the report: distances, clusters, laws of scaling, drift, roofline. SciPy does the numbers."""
+
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.cluster import hierarchy
+from scipy.optimize import OptimizeWarning, curve_fit
+from scipy.spatial import distance
+from scipy.stats import gmean, spearmanr, t as student
+
+CONFIDENCE = 0.95
+LEAST_STEPS = 10  # of a series for which drift is looked for
+LEAST_RHO = 0.5  # a weaker trend is no drift, however many steps prove it
+AMDAHL_POINTS, USL_POINTS = 3, 4  # one more thread count than the law has parameters
+
+
+def geometric_mean(values):
+    return float(gmean(np.asarray(values, dtype=float)))
+
+
+def cumulative_shares(times):
+    """Percent of the sum that the largest 1, 2, 3, ... of a series take; the index names the one added last."""
+    times = times.sort_values(ascending=False, kind="stable")
+    return 100 * times.cumsum() / times.sum()
+
+
+def count_for(shares, share):
+    """How many of `cumulative_shares` reach a share, in percent."""
+    return int((shares < share - 1e-9).sum()) + 1
+
+
+# --- series over steps
+
+
+def coefficient_of_variation(values):
+    """Standard deviation over mean, in percent; NaN below two values."""
+    values = np.asarray(values, dtype=float)
+    return 100 * values.std(ddof=1) / values.mean() if len(values) > 1 else math.nan
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Spearman's rank correlation of time with step: blind to outliers, and to the shape of the trend."""
+
+    rho: float
+    p_value: float
+
+    @property
+    def found(self):
+        return self.p_value < 1 - CONFIDENCE and abs(self.rho) >= LEAST_RHO
+
+
+def drift(values):
+    """Whether a series rises or falls; None where it is too short to say. A constant one does neither."""
+    if len(values) < LEAST_STEPS:
+        return None
+    if np.ptp(values) == 0:
+        return Drift(0.0, 1.0)
+    result = spearmanr(np.arange(len(values)), values)
+    return Drift(float(result.statistic), float(result.pvalue))
+
+
+# --- likeness of profiles
+
+
+def cosine_distances(profiles):
+    """Between the rows of a table, as a table: 0 for the same mixture, 1 where nothing is shared."""
+    distances = distance.squareform(distance.pdist(profiles.to_numpy(dtype=float), "cosine"))
+    return pd.DataFrame(np.maximum(distances, 0), profiles.index, profiles.index)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    linkage: np.ndarray  # SciPy's, but heights are cosine distances between centroids
+    names: list[str]
+
+    @property
+    def order(self):
+        """The names as the leaves of the dendrogram stand."""
+        return [self.names[leaf] for leaf in hierarchy.leaves_list(self.linkage)]
+
+    def groups(self, cut):
+        """Names that hang together below `cut`, in the dendrogram's order."""
+        numbers = hierarchy.fcluster(self.linkage, cut, criterion="distance")
+        number = dict(zip(self.names, numbers))
+        groups = {}
+        for name in self.order:
+            groups.setdefault(number[name], []).append(name)
+        return list(groups.values())
+
+
+def centroid_clustering(profiles):
+    """Clusters the rows of a table by centroid linkage of their directions.
+
+    Fathom joins cosine distance to centroid linkage, but SciPy's centroids presume Euclidean distance. Between vectors
+    of length 1 the two rank alike, d = sqrt(2 * cosine distance), so such are clustered. Heights are then the cosine
+    distances between the centroids that were joined.
+    """
+    vectors = profiles.to_numpy(dtype=float)
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    linkage = hierarchy.linkage(vectors, method="centroid", metric="euclidean")
+    sums = list(vectors)  # a centroid's direction is its members' sum
+    for joined in linkage:
+        one, other = (sums[int(index)] for index in joined[:2])
+        joined[2] = max(distance.cosine(one, other), 0)
+        sums.append(one + other)
+    return Clustering(linkage, list(profiles.index))
+
+
+# --- time against threads
+
+
+@dataclass(frozen=True)
+class Amdahl:
+    """T(n) = one * (serial + (1 - serial) / n)"""
+
+    one: float  # time at one thread
+    serial: float  # share that threads do not shorten
+    low: float  # confidence interval of `serial`
+    high: float
+
+    def time(self, threads):
+        return amdahl_time(np.asarray(threads, dtype=float), self.one, self.serial)
+
+
+@dataclass(frozen=True)
+class Usl:
+    """Gunther's universal scalability law: T(n) = one * (1 + sigma (n - 1) + kappa n (n - 1)) / n"""
+
+    one: float
+    sigma: float  # contention
+    kappa: float  # coherence: what makes more threads slower
+
+    def time(self, threads):
+        return usl_time(np.asarray(threads, dtype=float), self.one, self.sigma, self.kappa)
+
+    @property
+    def best_threads(self):
+        """From which on more threads are slower; infinite without coherence costs."""
+        if self.kappa < 1e-6:
+            return math.inf
+        return math.sqrt(max(1 - self.sigma, 0) / self.kappa)
+
+
+def amdahl_time(threads, one, serial):
+    return one * (serial + (1 - serial) / threads)
+
+
+def usl_time(threads, one, sigma, kappa):
+    return one * (1 + sigma * (threads - 1) + kappa * threads * (threads - 1)) / threads
+
+
+def fit_amdahl(threads, us):
+    """None below three distinct thread counts."""
+    fitted = fit(amdahl_time, threads, us, [0.1], [1], AMDAHL_POINTS)
+    if fitted is None:
+        return None
+    (one, serial), covariance = fitted
+    freedom = max(len(threads) - 2, 1)
+    half = student.ppf((1 + CONFIDENCE) / 2, freedom) * math.sqrt(covariance[1, 1])
+    return Amdahl(one, serial, float(max(serial - half, 0)), float(min(serial + half, 1)))
+
+
+def fit_usl(threads, us):
+    """None below four distinct thread counts."""
+    fitted = fit(usl_time, threads, us, [0.1, 0.001], [1, 1], USL_POINTS)
+    return None if fitted is None else Usl(*fitted[0])
+
+
+def fit(law, threads, us, start, most, least_points):
+    """Parameters within [0, most] and their covariance; errors are relative, as a machine's noise is."""
+    threads, us = np.asarray(threads, dtype=float), np.asarray(us, dtype=float)
+    if len(set(threads)) < least_points or not (us > 0).all():
+        return None
+    scale = us.max()  # parameters of one size make the fit converge
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)  # says infinity where it cannot tell
+        best, covariance = curve_fit(
+            law,
+            threads,
+            us / scale,
+            p0=[1.0, *start],
+            sigma=us / scale,
+            bounds=([0] * (len(start) + 1), [np.inf, *most]),
+        )
+    best[0] *= scale
+    return [float(value) for value in best], covariance
+
+
+# --- roofline
+
+
+def attainable(intensity, peak_flops, peak_bytes):
+    """FLOP/s below the roof, at FLOPs a byte."""
+    return np.minimum(peak_flops, np.asarray(intensity, dtype=float) * peak_bytes)
+
+
+def doublings(first, last):
+    """How often `first` doubles up to `last`."""
+    return math.log2(last / first)

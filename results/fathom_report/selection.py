@@ -1,0 +1,144 @@
+"""Which rows a figure shows, and how sentences name them."""
+
+import pandas as pd
+
+from op_sums import BACKENDS, COUNTS
+
+# Only where a run has several batch sizes equally often: that of Fathom comes first.
+FATHOM_BATCH = {"seq2seq": 64, "memnet": 32, "speech": 32, "autoenc": 128, "residual": 16}
+FATHOM_BATCH |= {"vgg": 8, "alexnet": 64, "deepq": 32}
+PROFILE = "./fathom_bench --fathom_profile --benchmark_out=run.json"
+
+
+def one_setting(table, threads=min):
+    """Rows of one device (the CPU), thread count (one), precision (fp32) and backend, and what these are in words."""
+    table = table[table.device == preferred(table.device, "cpu")]
+    table = table[table.precision == preferred(table.precision, "fp32")]
+    table = table[table.backend == preferred(table.backend, "torch")]
+    # The count of most workloads: a row that only one of them has would leave the others out.
+    having = table.groupby("threads").workload.nunique()
+    count = threads(having.index[having == having.max()])
+    table = table[table.threads == count]
+    return table, setting_words(table.device.iloc[0], count, table.precision.iloc[0])
+
+
+def preferred(values, wish):
+    return wish if (values == wish).any() else values.mode().iloc[0]
+
+
+def setting_words(device, threads, precision):
+    if device == "cpu":
+        return f"CPU, {plural(threads, 'thread')}, {precision}"
+    return f"GPU, {precision}"
+
+
+def usual_batch(table):
+    """Of each workload and mode, the rows of the batch size that has most."""
+    if table.empty:
+        return table
+
+    def usual(batches):
+        counts = batches.value_counts()
+        most = counts.index[counts == counts.max()]
+        workload, mode = table.loc[batches.index[0], ["workload", "mode"]]
+        wish = 1 if (workload, mode) == ("deepq", "infer") else FATHOM_BATCH.get(base(workload), 0)
+        return min(most, key=lambda batch: (abs(batch - wish), batch))
+
+    return table[table.batch == table.groupby(["workload", "mode"]).batch.transform(usual)]
+
+
+def base(workload):
+    """The workload that a variant is of."""
+    return workload.split("_")[0]
+
+
+def without_variants(table):
+    """One row's worth of each of Fathom's workloads: a variant only stands in for one that is not there."""
+    names = list(dict.fromkeys(table.workload))
+    chosen = {base(name): name for name in reversed(names)}
+    chosen |= {name: name for name in names if name == base(name)}
+    return table[table.workload.isin(chosen.values())]
+
+
+def training_types(run):
+    """Op types of Fathom's training steps at one setting, and the setting in words; None without any."""
+    known = (run.op_types.us > 0) & (run.op_types.pct_of_step >= 0)
+    table = run.op_types[(run.op_types["mode"] == "train") & known]
+    if table.empty:
+        return None, ""
+    table, words = one_setting(without_variants(table))
+    return usual_batch(table), words
+
+
+def framework_as_one(table, by):
+    """The class framework as one type: time between ops, and ops that only look at tensors anew."""
+    table = table.assign(type=table.type.where(table.op_class != "framework", "framework"))
+    sums = [name for name in ("us", "pct_of_step") if name in table]
+    return table.groupby([*by, "type", "op_class"], sort=False)[sums].sum().reset_index()
+
+
+def as_the_step_runs(ops):
+    """Of each op shape, the hot row of the backend that steps run: our kernel where there is one, else LibTorch's."""
+    table = ops[(ops.cache == "hot") & ops.backend.isin(BACKENDS)]
+    rank = table.backend.map(BACKENDS.index)
+    keys = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
+    return table.assign(rank=rank).sort_values("rank", kind="stable").drop_duplicates(keys)
+
+
+def calls(ops, mode):
+    """Calls a step of each op row; 0 where the step does not run it."""
+    return pd.to_numeric(ops[COUNTS[mode]], errors="coerce").fillna(0)
+
+
+SETTING = ["device", "threads", "precision"]
+
+
+def that_have(table, other):
+    """Rows of settings that another table has rows of, too."""
+    return table[
+        pd.MultiIndex.from_frame(table[SETTING]).isin(list(zip(*(other[c] for c in SETTING))))
+    ]
+
+
+def of_setting(table, row):
+    """Rows of the row's device, thread count and precision."""
+    return table[(table[SETTING] == row[SETTING]).all(axis=1)]
+
+
+def plural(count, noun, nouns=None):
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def listed(names, most=None):
+    """`a`, `a and b`, `a, b and c`; those beyond `most` are counted."""
+    names = [str(name) for name in names]
+    if most and len(names) > most + 1:
+        names = [*names[:most], f"{len(names) - most} others"]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def time_words(us):
+    """A time in the unit that one would say."""
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if us >= size:
+            return f"{us / size:.3g} {unit}"
+    return f"{us:.3g} µs"
+
+
+def percent(value):
+    return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
+
+
+def times(value):
+    return f"{value:.3g} times"
+
+
+def ranged(values, words=percent):
+    """`2 (a) to 9 (b)` of a series by name; one value where all would be written alike."""
+    values = values.sort_values(kind="stable")
+    first, last = words(values.iloc[0]), words(values.iloc[-1])
+    if len(values) == 1:
+        return f"{first} ({values.index[0]})"
+    if first == last:
+        return f"{first} ({'both' if len(values) == 2 else f'all {len(values)}'})"
+    return f"{first} ({values.index[0]}) to {last} ({values.index[-1]})"

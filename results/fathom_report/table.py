@@ -1,0 +1,90 @@
+"""Tables of the page."""
+
+import json
+import math
+import numbers
+from html import escape
+
+UNITS = {"us": "µs", "ms": "ms", "s": "s", "pct": "%", "bytes": "bytes", "gb": "GB", "mb": "MB"}
+UNITS |= {"gflops": "GFLOP/s"}
+NAMES = {
+    "us": "µs",
+    "p50_us": "median, µs",
+    "items_per_second": "samples/s",
+    "flops": "FLOP/s",
+    "bytes": "bytes/s",
+    "flops_pct_peak": "% of peak FLOP/s",
+    "bytes_pct_peak": "% of peak bytes/s",
+    "pct_of_step": "% of step",
+    "calls_per_model_step": "calls a training step",
+    "calls_per_inference": "calls an inference",
+    "calls_per_step": "calls a step",
+    "op_class": "class",
+}
+# Large numbers as read: what a column becomes, and what it is divided by.
+SCALED = {
+    "flops": ("GFLOP/s", 1e9),
+    "bytes": ("GB/s", 1e9),
+    "flops_per_step": ("GFLOP a step", 1e9),
+}
+
+
+def heading(column):
+    """A column's name as read, its unit behind a comma."""
+    words = column.strip("_").split("_")
+    unit = UNITS.get(words[-1]) if len(words) > 1 else None
+    name = " ".join(words[:-1] if unit else words)
+    return NAMES.get(column) or (f"{name}, {unit}" if unit else name)
+
+
+def readable(frame):
+    """A table of rows in units of a readable size."""
+    scales = {
+        column: (column.removesuffix("_bytes") + "_mb", 1e6)
+        for column in frame
+        if column.endswith("_bytes")
+    } | SCALED
+    for column in scales.keys() & set(frame.columns):
+        name, unit = scales[column]
+        frame = frame.assign(**{column: frame[column] / unit}).rename(columns={column: name})
+    return frame
+
+
+def cell(value):
+    """A value as read: four digits or all of a large number's, grouped; nothing where it is unknown."""
+    if value is None or isinstance(value, float) and math.isnan(value):
+        return ""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return escape(str(value))
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", "\u202f")
+    return f"{value:.4g}"
+
+
+def table(frame, caption):
+    """An HTML table whose headings sort. Columns without any value are left out."""
+    frame = frame.loc[:, [c for c in frame if not frame[c].isna().all() and (frame[c] != "").any()]]
+    marks = [' class="n"' if frame[c].dtype.kind in "iuf" else "" for c in frame]
+    head = "".join(
+        f'<th scope="col"{mark}><button type="button">{escape(heading(column))}</button></th>'
+        for column, mark in zip(frame, marks)
+    )
+    columns = [
+        [f"<td{mark}>{cell(value)}</td>" for value in frame[column].tolist()]
+        for column, mark in zip(frame, marks)
+    ]
+    rows = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns))
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
+    )
+
+
+def csv(frame):
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def csv_element(frame):
+    """The table in full precision, for the page's script to save."""
+    text = json.dumps(csv(frame), ensure_ascii=False).replace("<", "\\u003c")
+    return f'<script type="application/json" class="csv">{text}</script>'

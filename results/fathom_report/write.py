@@ -1,0 +1,56 @@
+"""Draws a run's figures and writes the page and the figures' own files."""
+
+import itertools
+import os
+import tempfile
+
+from fathom_report import fathom, ours, page, render, table, tbd
+from fathom_report.figure import Figure
+from fathom_report.run import RunError
+
+
+def report(run, path, folder=None):
+    """Writes the page, and the figures' files where a folder is given; returns what is shown and what is missing."""
+    all_figures = list(itertools.chain(fathom.figures(run), tbd.figures(run), ours.figures(run)))
+    shown = [one for one in all_figures if isinstance(one, Figure)]
+    missing = [one for one in all_figures if not isinstance(one, Figure)]
+    canvases = {figure.key: render.drawn(figure) for figure in shown}
+    replace(path, page.page(run, shown, missing, canvases))
+    if folder:
+        make_folder(folder)
+        write_files(folder, shown, canvases)
+    return shown, missing
+
+
+def replace(path, text):
+    """Writes the whole file or leaves the earlier one."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def make_folder(path):
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
+
+
+def write_files(folder, figures, canvases):
+    for figure in figures:
+        start, canvas = folder / figure.key, canvases[figure.key]
+        svg = render.svg_file(render.svg(canvas, figure.key))
+        start.with_suffix(".svg").write_text(svg, encoding="utf-8")
+        start.with_suffix(".csv").write_text(table.csv(figure.data), encoding="utf-8")
+        render.png(canvas, start.with_suffix(".png"))

@@ -1,0 +1,272 @@
+"""Runs with known answers, in the JSON that fathom_bench writes.
+
+Two networks of convolutions, two of recurrent cells and one of small ops; every op type's time follows a law of threads
+whose parameters stand below, so that a report's groups, fits and sums can be told beforehand.
+"""
+
+import json
+
+CLASSES = {
+    "conv2d": "convolution",
+    "matmul": "matrix",
+    "lstm_cell": "matrix",
+    "relu": "elementwise",
+    "mul": "elementwise",
+    "softmax": "reduction",
+    "dropout": "random",
+    "momentum": "optimization",
+    "embedding": "data_movement",
+    "framework": "framework",
+    "view": "framework",
+}
+
+# Microseconds of each op type in a training step on one thread.
+PROFILES = {
+    "alexnet": {
+        "conv2d": 6000,
+        "matmul": 2000,
+        "relu": 1000,
+        "dropout": 500,
+        "momentum": 400,
+        "framework": 100,
+    },
+    "vgg": {"conv2d": 70000, "matmul": 15000, "relu": 10000, "momentum": 4500, "framework": 500},
+    "seq2seq": {"lstm_cell": 7000, "matmul": 2000, "embedding": 500, "mul": 400, "framework": 100},
+    "speech": {"lstm_cell": 60000, "matmul": 25000, "softmax": 10000, "framework": 5000},
+    "memnet": {"mul": 300, "embedding": 300, "softmax": 200, "view": 50, "framework": 150},
+}
+GROUPS = [{"alexnet", "vgg"}, {"memnet"}, {"seq2seq", "speech"}]
+
+# Share of an op type's time that more threads do not shorten (Amdahl); 1 - each does.
+SERIAL = {"conv2d": 0.02, "matmul": 0.05, "lstm_cell": 0.1, "relu": 0.2, "momentum": 0.5}
+SERIAL |= {"mul": 0.2, "softmax": 0.3, "dropout": 0.4, "embedding": 0.6, "framework": 1, "view": 1}
+# Memnet's multiplications contend and keep each other's caches in step (USL): sigma, kappa.
+CONTENTION = {("memnet", "mul"): (0.05, 0.02)}
+
+BATCH = {"alexnet": 64, "vgg": 8, "seq2seq": 64, "speech": 32, "memnet": 32}  # Fathom's
+INFER = 0.25  # of the training step's time
+GPU = 0.1  # of the CPU's time at one thread
+CALLS = 4  # of each op shape in a training step; two shapes a type
+IN_STEP = 1.25  # an op's time in the step over LibTorch's alone
+BEST = 0.5  # the vendor's time over LibTorch's, alone
+COLD = 1.5  # LibTorch's time with data in memory over that with data in the caches
+PEAK_FLOPS, PEAK_BYTES = 100e9, 20e9  # of one thread
+VENDORS = {"conv2d": "onednn", "matmul": "onednn", "softmax": "onednn"}
+FLOPS = {"conv2d": 0.6, "matmul": 0.3, "lstm_cell": 0.4}  # shares of the peak, alone
+BYTES = {"relu": 0.8, "mul": 2.5, "momentum": 0.9, "embedding": 0.4, "softmax": 0.2}
+INTENSITY = 32  # FLOP a byte, of the types with FLOPs
+MEMORY = {"weights": 4e8, "gradients": 4e8, "optimizer": 4e8, "features": 8e8, "inputs": 1e7}
+MEMORY |= {"temporaries": 2e7, "workspace": 1e7}  # bytes at Fathom's batch
+GROWING = ("features", "inputs", "temporaries")  # with the batch
+
+
+def context(threads=(1,), gpu=False, **more):
+    """The context object; `more` replaces entries."""
+    entries = {
+        "date": "2026-01-01T00:00:00+00:00",
+        "host_name": "made-up",
+        "executable": "fathom_bench",
+        "num_cpus": 8,
+        "mhz_per_cpu": 3000,
+        "caches": [{"type": "Unified", "level": 3, "size": 33554432, "num_sharing": 8}],
+        "library_build_type": "release",
+        "command_line": "fathom_bench --fathom_profile --benchmark_out=run.json",
+        "cpu": "Made-up CPU",
+        "affinity": "0-7",
+        "fathom_version": "0.1.0",
+        "git_commit": "0" * 40,
+        "libtorch": "2.11.0",
+        "seed": "0",
+        "data": "synthetic",
+    }
+    for count in threads:
+        entries[
+            f"peak_bytes_cpu_threads{count}"
+        ] = f"{PEAK_BYTES * min(count, 4) / 1e9:.4g} GB/s, read"
+        entries[
+            f"peak_flops_cpu_threads{count}_fp32"
+        ] = f"{PEAK_FLOPS * count / 1e9:.4g} GFLOP/s, oneDNN GEMM"
+    if gpu:
+        entries["gpu"] = "Made-up GPU"
+        entries["peak_bytes_cuda_threads1"] = "400 GB/s, copy"
+        entries["peak_flops_cuda_threads1_fp32"] = "5000 GFLOP/s, cuBLAS GEMM"
+    return entries | more
+
+
+def row(name, us, label=None, busy=1.0, **fields):
+    """A measured row; `busy` is the number of busy cores."""
+    name += "/process_time/real_time"
+    made = {
+        "name": name,
+        "family_index": 0,
+        "per_family_instance_index": 0,
+        "run_name": name,
+        "run_type": "iteration",
+        "repetitions": 1,
+        "repetition_index": 0,
+        "threads": 1,
+        "iterations": 5,
+        "real_time": us,
+        "cpu_time": us * busy,
+        "time_unit": "us",
+    } | fields
+    return made | {"label": label} if label else made
+
+
+def step_name(workload, mode="train", device="cpu", threads=1, batch=None, precision="fp32"):
+    return (
+        f"{workload}/{mode}/device:{device}/threads:{threads}/batch:{batch or BATCH[workload]}"
+        f"/precision:{precision}/backend:torch"
+    )
+
+
+def op_name(op_type, workload, layer, backend="torch", cache="hot", passes="forward", threads=1):
+    return (
+        f"op/{op_type}/{workload}/{layer}/{passes}/device:cpu/threads:{threads}"
+        f"/precision:fp32/cache:{cache}/backend:{backend}"
+    )
+
+
+def type_us(workload, op_type, threads=1):
+    """Microseconds of an op type in a training step at Fathom's batch."""
+    us = PROFILES[workload][op_type]
+    if (workload, op_type) in CONTENTION:
+        sigma, kappa = CONTENTION[workload, op_type]
+        return us * (1 + sigma * (threads - 1) + kappa * threads * (threads - 1)) / threads
+    return us * (SERIAL[op_type] + (1 - SERIAL[op_type]) / threads)
+
+
+def step_us(workload, threads=1):
+    return sum(type_us(workload, op_type, threads) for op_type in PROFILES[workload])
+
+
+def step(workload, mode="train", device="cpu", threads=1, scale=1, memory=False, profile=True):
+    """A model row and its op types at `scale` times Fathom's batch; half of the time is the same for every batch."""
+    batch = int(scale * BATCH[workload])
+    factor = (INFER if mode == "infer" else 1) * (GPU if device == "cuda" else 1) * (1 + scale) / 2
+    times = {
+        op_type: factor * type_us(workload, op_type, threads) for op_type in PROFILES[workload]
+    }
+    us = sum(times.values())
+    peak = 5e12 if device == "cuda" else PEAK_FLOPS * threads
+    flops = FLOPS["matmul"] * PEAK_FLOPS * step_us(workload) / 1e6 * scale
+    flops *= INFER if mode == "infer" else 1
+    fields = {
+        "items_per_second": batch / us * 1e6,
+        "flops_per_step": flops,
+        "flops": flops / us * 1e6,
+        "flops_pct_peak": 100 * flops / us * 1e6 / peak,
+        "params": 1e6,
+        "first_step_us": 2 * us,
+        "peak_memory_bytes": 4e9,
+    }
+    if memory:
+        fields |= memory_fields(scale, mode)
+    if profile and mode == "train":
+        fields |= {"forward_us": 0.3 * us, "backward_us": 0.6 * us, "update_us": 0.1 * us}
+    if device == "cuda":
+        fields["gpu_busy_pct"] = min(40 + batch, 100)
+    name = step_name(workload, mode, device, threads, batch)
+    rows = [row(name, us, busy=(1 + threads) / 2, **fields)]
+    for op_type, time in times.items() if profile else ():
+        share = {"pct_of_step": 100 * time / us}
+        calls = {} if op_type == "framework" else {"calls_per_step": 2 * CALLS}
+        rows.append(row(f"{name}/op:{op_type}", time, CLASSES[op_type], **share, **calls))
+    return rows
+
+
+def memory_fields(scale=1, mode="train"):
+    fields = {}
+    for name, size in MEMORY.items():
+        if mode == "infer" and name in ("gradients", "optimizer", "features"):
+            continue
+        size *= scale if name in GROWING else 1
+        fields[f"memory_{name}_bytes"] = fields[f"memory_{name}_at_peak_bytes"] = size
+    at_peak = [size for name, size in fields.items() if name.endswith("_at_peak_bytes")]
+    return fields | {"memory_peak_bytes": sum(at_peak)}
+
+
+def ops(workload, cold=False, threads=1):
+    """The op rows of a workload: two shapes a type with CALLS calls a training step, one in an inference."""
+    rows = []
+    for op_type in PROFILES[workload]:
+        if CLASSES[op_type] == "framework":
+            continue
+        us = type_us(workload, op_type, threads) / (2 * CALLS) / IN_STEP
+        backends = {"torch": us}
+        if op_type in VENDORS:
+            backends[VENDORS[op_type]] = us * BEST
+        for layer in ("first", "second"):
+            for backend, time in backends.items():
+                for cache in ("hot", "cold") if cold else ("hot",):
+                    time_us = time * (COLD if cache == "cold" else 1)
+                    name = op_name(op_type, workload, layer, backend, cache, threads=threads)
+                    calls = {"calls_per_model_step": CALLS, "calls_per_inference": 1}
+                    rates = op_rates(op_type, us / time_us, threads)
+                    rows.append(row(name, time_us, **calls, **rates))
+    return rows
+
+
+def op_rates(op_type, speed, threads=1):
+    """FLOP and byte rates at `speed` times LibTorch's."""
+    if op_type in FLOPS:
+        share = FLOPS[op_type] * speed
+        flops = share * PEAK_FLOPS * threads
+        return {"flops": flops, "flops_pct_peak": 100 * share, "bytes": flops / INTENSITY}
+    if op_type in BYTES:
+        share = BYTES[op_type] * speed
+        rate = share * PEAK_BYTES * min(threads, 4)
+        # What runs from the caches has no share of the memory's peak.
+        return {"bytes": rate} | ({"bytes_pct_peak": 100 * share} if BYTES[op_type] <= 1 else {})
+    return {}
+
+
+def document(
+    workloads=tuple(PROFILES),
+    threads=(1,),
+    scales=(1,),
+    modes=("train", "infer"),
+    gpu=False,
+    memory=False,
+    profile=True,
+    op_rows=True,
+    cold=False,
+    extra=(),
+    **more,
+):
+    """A whole file for json.dumps: `scales` are of the batch, `extra` are more rows, `more` goes to the context."""
+    devices = [("cpu", count) for count in threads] + ([("cuda", 1)] if gpu else [])
+    rows = []
+    for workload in workloads:
+        for mode in modes:
+            for device, count in devices:
+                for scale in scales:
+                    rows += step(workload, mode, device, count, scale, memory, profile)
+    for workload in workloads if op_rows else ():
+        for count in threads:
+            rows += ops(workload, cold, count)
+    return {"context": context(threads, gpu, **more), "benchmarks": rows + list(extra)}
+
+
+def everything():
+    """A file with rows for every figure of the report, but samples."""
+    return document(threads=(1, 2, 4, 8), scales=(0.5, 1, 2), gpu=True, memory=True, cold=True)
+
+
+def samples(workload="alexnet", steps=40, drift=0.0, noise=0.02, types=()):
+    """Lines of --fathom_samples of a workload's op types: times waver by `noise`, and grow by `drift` over the run."""
+    lines = []
+    for op_type in types or PROFILES[workload]:
+        name = f"{step_name(workload)}/op:{op_type}/process_time/real_time"
+        for index in range(steps):
+            # Multiples of the golden ratio, modulo 1: even, without order, and the same every time.
+            wave = noise * (2 * (index * 0.6180339887 % 1) - 1)
+            us = type_us(workload, op_type) * (1 + wave + drift * index / steps)
+            lines.append(json.dumps({"name": name, "repetition": 0, "step": index, "us": us}))
+    return lines
+
+
+def write(path, made):
+    """Writes a document's JSON, or the lines of samples; returns the path."""
+    path.write_text(json.dumps(made) if isinstance(made, dict) else "\n".join(made) + "\n")
+    return path

@@ -1,0 +1,142 @@
+"""results/report on its command line: what it reads, refuses and says."""
+
+import json
+import os
+import re
+import subprocess
+
+import made_up_run
+import pytest
+from program import REPORT, report
+
+
+def refused(*arguments):
+    """The one line in which unusable input is refused."""
+    result = report(*arguments)
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("report: ") and "expected" in result.stderr
+    return result.stderr
+
+
+def test_says_what_is_missing(tmp_path):
+    document = made_up_run.document(workloads=("alexnet",), profile=False, op_rows=False)
+    run = made_up_run.write(tmp_path / "run.json", document)
+    result = report(run, "-o", tmp_path / "report.html")
+    assert result.returncode == 0 and result.stderr == ""
+    first, *missing = result.stdout.splitlines()
+    assert first.startswith(f"{tmp_path}/report.html: ") and missing
+    page = (tmp_path / "report.html").read_text()
+    for key in ("fathom-2", "fathom-6"):
+        (line,) = [line for line in missing if re.search(rf"\b{key}\b", line)]
+        assert line.startswith("not shown: ") and "--fathom_profile" in line
+    assert '<section id="missing">' in page and "<code>./fathom_bench --fathom_profile" in page
+
+
+def test_reads_the_samples_beside_a_study(tmp_path):
+    run = made_up_run.write(tmp_path / "run.json", made_up_run.document(workloads=("alexnet",)))
+    assert "fathom-1" in report(run, "-o", tmp_path / "report.html").stdout.split("not shown", 1)[1]
+    made_up_run.write(tmp_path / "run.json.samples.jsonl", made_up_run.samples())
+    result = report(run, "-o", tmp_path / "report.html")
+    assert "fathom-1" not in result.stdout and result.returncode == 0
+
+
+def test_files_of_one_machine_are_one_run(tmp_path):
+    one = made_up_run.document(workloads=("alexnet",))
+    two = made_up_run.document(workloads=("alexnet", "vgg"), git_commit="1" * 40)
+    two["benchmarks"][0]["real_time"] = 12345678
+    files = [
+        made_up_run.write(tmp_path / f"{name}.json", document)
+        for name, document in (("one", one), ("two", two))
+    ]
+    result = report(*files, "-o", tmp_path / "report.html")
+    assert result.returncode == 0 and "4 steps" in result.stdout
+    page = (tmp_path / "report.html").read_text()
+    assert f"{len(one['benchmarks'])} rows are in several files; the last file" in page
+    assert f"The files differ in git_commit: {'0' * 40}, {'1' * 40}." in page
+    assert "12\u202f345\u202f678" in page
+
+
+@pytest.mark.parametrize("key", ["host_name", "cpu", "gpu"])
+def test_two_machines_are_refused(tmp_path, key):
+    files = []
+    for name in ("here", "there"):
+        document = made_up_run.document(workloads=("memnet",))
+        document["context"][key] = name
+        files.append(made_up_run.write(tmp_path / f"{name}.json", document))
+    line = refused(*files, "-o", tmp_path / "report.html")
+    assert f"there.json: {key} is there, in " in line and "here.json it is here;" in line
+
+
+def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("an earlier page")
+    good = json.dumps(made_up_run.document(workloads=("memnet",)))
+    foreign = made_up_run.document(workloads=())
+    foreign["benchmarks"] = [made_up_run.row("BM_SetInsert/1024/1", 5)]
+    timeless = json.loads(good)
+    del timeless["benchmarks"][0]["real_time"]
+    shapeless = json.loads(good.replace("/batch:32", ""))
+    named = made_up_run.write(tmp_path / "sample", made_up_run.samples()).read_text()
+    cases = {
+        "": "is cut off at line 1 (byte 0)",
+        good[:3000]: "is cut off at line 1 (byte ",
+        good[:-1]: f"is cut off at line 1 (byte {len(good) - 1})",
+        good.replace("}", "]", 1): "is not JSON at line 1 (byte ",
+        "[]": "a list at the top",
+        "{}": "no `context`",
+        '{"context": {}, "benchmarks": {}}': "no `benchmarks`",
+        '{"context": {}, "benchmarks": [3]}': "`benchmarks` holds '3'",
+        '{"context": {}, "benchmarks": []}': "none of its 0 rows is a workload's or an op's",
+        json.dumps(foreign): "none of its 1 rows is a workload's or an op's",
+        json.dumps(timeless): "real_time of memnet/train/device:cpu/threads:1/batch:32/",
+        json.dumps(shapeless): "lacks a usable 'batch'",
+        good.replace('"params": 1000000.0', '"params": NaN'): "is not JSON at line 1",
+        good.replace('"params": 1000000.0', '"params": "many"'): "is 'many', expected a number",
+        good.replace('"label": "framework"', '"label": ""'): "has no label",
+        "[" * 100000: "nested too deeply",
+        named + '{"name": "cut of': 'line 241 is \'{"name": "cut of\'',
+        named: "only files of --fathom_samples",
+    }
+    file = tmp_path / "run.json"
+    for text, found in cases.items():
+        file.write_text(text)
+        line = refused(file, "-o", page)
+        assert found in line, (found, line)
+    file.write_bytes(b"\xff\xfe")
+    assert "run.json: byte 0 is not UTF-8" in refused(file, "-o", page)
+    assert "none.json: No such file" in refused(tmp_path / "none.json", "-o", page)
+    assert f"{tmp_path}: Is a directory" in refused(tmp_path, "-o", page)
+    file.write_text(good)
+    assert "No such file" in refused(file, "-o", tmp_path / "no/report.html")
+    assert "is a folder" in refused(file, "-o", tmp_path)
+    assert "would be written" in refused(file, "-o", file)
+    assert file.read_text() == good
+    assert page.read_text() == "an earlier page"
+    assert sorted(os.listdir(tmp_path)) == ["report.html", "run.json", "sample"]
+
+
+def test_wrong_usage(tmp_path):
+    result = report("-o", tmp_path / "report.html")
+    assert result.returncode == 2 and "FILE" in result.stderr
+    assert report("--help").returncode == 0
+
+
+def test_works_from_any_folder_and_through_a_link(tmp_path):
+    link = tmp_path / "my report"
+    link.symlink_to(REPORT)
+    run = made_up_run.write(tmp_path / "a run.json", made_up_run.document(workloads=("memnet",)))
+    result = subprocess.run([link, run.name], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0 and result.stdout.startswith("report.html: ")
+    assert (tmp_path / "report.html").exists()
+
+
+def test_without_network_one_line_says_so(tmp_path):
+    environment = os.environ | {"FATHOM_DEPS_DIR": str(tmp_path), "PIP_RETRIES": "0"}
+    environment |= {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull}
+    result = report("run.json", env=environment)
+    assert result.returncode == 2 and result.stdout == ""
+    downloading, error = result.stderr.splitlines()
+    assert downloading.startswith("Downloading pandas, SciPy and Matplotlib")
+    assert error.startswith("report: ") and "Start again with network" in error
+    assert os.listdir(tmp_path) == ["report.lock"]
