@@ -1,9 +1,6 @@
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -77,6 +74,17 @@ void print_and_write(const Options& options, const std::vector<Explanation>& exp
   replace_file(options.out + ".explain.json", explanations_json(explanations));
 }
 
+/// What is left of `chosen` after an earlier run.
+std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& earlier,
+                            const std::string& path) {
+  std::vector<Row> rows = chosen;
+  std::erase_if(rows,
+                [&](const Row& row) { return earlier.finished.contains(row.name + kNameSuffix); });
+  std::cerr << "fathom_bench: " << path << " holds " << chosen.size() - rows.size() << " of "
+            << chosen.size() << " rows\n";
+  return rows;
+}
+
 int run(int argc, char** argv) {
   Options options = parse_options(argc, argv);
   choose(options.mkl);
@@ -107,10 +115,7 @@ int run(int argc, char** argv) {
   EarlierRun earlier;
   if (options.resume) {
     earlier = read_earlier_run(options.out, settings);
-    std::erase_if(
-        rows, [&](const Row& row) { return earlier.finished.contains(row.name + kNameSuffix); });
-    std::cerr << "fathom_bench: " << options.out << " holds " << chosen.size() - rows.size()
-              << " of " << chosen.size() << " rows\n";
+    rows = unfinished(chosen, earlier, options.out);
     if (rows.empty()) return kOk;
   }
   Peaks peaks;
@@ -120,15 +125,8 @@ int run(int argc, char** argv) {
     for (const auto& entries : {settings, peak_context(chosen, peaks)}) {
       for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
     }
-    std::map<std::string, double> expected;
-    double seconds = 0;
-    for (const auto& row : rows) seconds += expected[row.name] = expected_seconds(row, peaks);
-    progress.start(expected);
-    if (options.study) {
-      progress.wipe();
-      std::cerr << "fathom_bench: " << rows.size() << " rows, about "
-                << std::max(1L, std::lround(seconds / 60)) << " minutes\n";
-    }
+    progress.start(expected_seconds(rows, peaks));
+    if (options.study) progress.announce();
   });
   OutputFiles files(options, loop, std::move(earlier));
   for (const auto& row : rows) {

@@ -149,7 +149,8 @@ class OpTask final : public Task {
 }  // namespace
 
 bool runs_cold(const ops::Op& op, const OpOptions& options) {
-  return copies_to_fill_caches(op, options) <= kMostCopies;
+  return copies_to_fill_caches(op, options) <= kMostCopies &&
+         op.untouched_bytes(options.precision) <= op.cost(options.precision).bytes;
 }
 
 std::unique_ptr<Task> make_op_task(const ops::ShapeRow& row, const OpOptions& options) {

@@ -28,7 +28,8 @@ struct OpOptions {
   uint64_t seed = 0;
 };
 
-/// Whether some thousand copies of the op's buffers fill the caches.
+/// Whether some thousand copies of the op's buffers fill the caches, and little beside: copies of a
+/// table in which a call looks up some rows would fill the memory first.
 bool runs_cold(const ops::Op& op, const OpOptions& options);
 
 /// One op of a recorded or given shape on one backend.

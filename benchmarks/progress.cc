@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -50,6 +51,12 @@ void Progress::start(std::map<std::string, double> expected) {
   expected_ = std::move(expected);
   for (const auto& [row, seconds] : expected_) total_seconds_ += seconds;
   begin_ = std::chrono::steady_clock::now();
+}
+
+void Progress::announce() {
+  wipe();
+  std::fprintf(stderr, "fathom_bench: %zu rows, about %.0f minutes\n", expected_.size(),
+               std::max(1.0, total_seconds_ / 60));
 }
 
 void Progress::finished(const std::string& row) {

@@ -15,6 +15,9 @@ class Progress {
 
   /// `expected` are seconds by row, which need to be right only beside each other.
   void start(std::map<std::string, double> expected);
+  /// One line of how many rows there are and how long they may take, to be read on no terminal,
+  /// too.
+  void announce();
   void show(const std::string& row, const std::string& stage);
   /// Another stage of the row that was shown last.
   void stage(const std::string& stage) { show(row_, stage); }

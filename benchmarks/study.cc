@@ -83,6 +83,19 @@ bool is_needed(const Row& row) {
   return !row.op || row.op->cache == Cache::kHot || row.op->in_steps;
 }
 
+/// Steps are counted as benchmarks/loop.cc and op_task.cc run them at least.
+double expected_seconds(const Row& row, Peaks& peaks) {
+  constexpr double kShareOfPeak = 0.6;
+  constexpr double kBytesPerSecond = 1e10;
+  constexpr double kAround = 0.3;  // building small things, Google Benchmark's search for a count
+  if (!row.cost) return 1;
+  const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
+  const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
+  const double steps = 5 + (row.op ? 4 : 0) + (row.watch != Watch::kNothing ? 2 : 0) +
+                       (row.memory != nullptr ? 2 : 0);
+  return steps * step + kAround;
+}
+
 }  // namespace
 
 void settle_study(const std::string& typed, const Given& given, Options& options) {
@@ -114,16 +127,10 @@ std::vector<Row> study_rows(const Options& options) {
   return rows;
 }
 
-double expected_seconds(const Row& row, Peaks& peaks) {
-  constexpr double kShareOfPeak = 0.6;
-  constexpr double kBytesPerSecond = 1e10;
-  constexpr double kAround = 0.3;  // building small things, Google Benchmark's search for a count
-  if (!row.cost) return 1;
-  const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
-  const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
-  const double steps = 5 + (row.op ? 4 : 0) + (row.watch != Watch::kNothing ? 2 : 0) +
-                       (row.memory != nullptr ? 2 : 0);
-  return steps * step + kAround;
+std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, Peaks& peaks) {
+  std::map<std::string, double> seconds;
+  for (const auto& row : rows) seconds[row.name] = expected_seconds(row, peaks);
+  return seconds;
 }
 
 }  // namespace fathom::benchmarks

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ void settle_study(const std::string& typed, const Given& given, Options& options
 /// The rows of options.study, each once. Throws as make_rows does.
 std::vector<Row> study_rows(const Options& options);
 
-/// What a row will take, its building and checking included, as far as its arithmetic and traffic
-/// tell. Measures the peak that the row is set beside.
-double expected_seconds(const Row& row, Peaks& peaks);
+/// What each row will take, its building and checking included, as far as its arithmetic and
+/// traffic tell. Measures the peaks that the rows are set beside.
+std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, Peaks& peaks);
 
 }  // namespace fathom::benchmarks

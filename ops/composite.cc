@@ -18,6 +18,10 @@ class CompositeOp final : public Op {
             .bytes = element_bytes(precision) * floats + kIndexBytes * composite_.integers};
   }
 
+  double untouched_bytes(fixtures::Precision precision) const override {
+    return element_bytes(precision) * composite_.untouched;
+  }
+
   Tensors inputs(uint64_t seed) const override {
     Draws draws(seed);
     Tensors made = composite_.leaves(draws);

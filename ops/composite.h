@@ -23,8 +23,9 @@ struct Composite {
   /// Op::problem of both passes, for the backends that it lists.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
   std::vector<Backend> vendors = {};
-  double slack = 4;     ///< of a gradient's check: it goes through a chain of rounded results
-  double integers = 0;  ///< that both read
+  double slack = 4;      ///< of a gradient's check: it goes through a chain of rounded results
+  double integers = 0;   ///< that both read
+  double untouched = 0;  ///< elements of floating type of the leaves that forward does not touch
 };
 
 /// Forward over the leaves; backward over the leaves and then a gradient to each output gives those

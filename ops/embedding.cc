@@ -4,6 +4,7 @@
 #include <ATen/ops/gather_backward.h>
 #include <c10/util/accumulate.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/draws.h"
@@ -38,6 +39,11 @@ class Embedding final : public Op {
             .bytes = kIndexBytes * static_cast<double>(shape_.ids) +
                      element_bytes(precision) *
                          (looked_up + (pass_ == Pass::kForward ? looked_up : table))};
+  }
+
+  double untouched_bytes(fixtures::Precision precision) const override {
+    const auto touched = pass_ == Pass::kForward ? std::min(shape_.ids, shape_.rows) : 0;
+    return element_bytes(precision) * static_cast<double>((shape_.rows - touched) * shape_.width);
   }
 
   Tensors inputs(uint64_t seed) const override {
@@ -90,6 +96,12 @@ class Gather final : public Op {
     return {.flops = 0,
             .bytes = kIndexBytes * y +
                      element_bytes(precision) * (y + (pass_ == Pass::kForward ? y : x))};
+  }
+
+  double untouched_bytes(fixtures::Precision precision) const override {
+    const int64_t x = c10::multiply_integers(sizes_);
+    const int64_t touched = pass_ == Pass::kForward ? c10::multiply_integers(picked_) : 0;
+    return element_bytes(precision) * static_cast<double>(std::max<int64_t>(x - touched, 0));
   }
 
   Tensors inputs(uint64_t seed) const override {

@@ -31,6 +31,9 @@ class Op {
  public:
   virtual ~Op() = default;
   virtual Cost cost(fixtures::Precision precision) const = 0;
+  /// Of its inputs what no call touches, in bytes, as most of a table in which it looks up a few
+  /// rows.
+  virtual double untouched_bytes(fixtures::Precision /*precision*/) const { return 0; }
   /// Fresh tensors on the CPU with the statistics that the op meets in a model: fp32, and int64
   /// where they are indices.
   virtual Tensors inputs(uint64_t seed) const = 0;

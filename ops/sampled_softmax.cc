@@ -9,6 +9,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -119,7 +120,9 @@ std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
        .written = static_cast<double>(positions * n),
        .gradients = x + static_cast<double>(classes) * static_cast<double>(width + 1),
        .slack = 16,  // a frequent word's gradients are added up in their own type
-       .integers = ids},
+       .integers = ids,
+       .untouched =
+           std::max(static_cast<double>(classes) - ids, 0.0) * static_cast<double>(width + 1)},
       pass);
 }
 

@@ -103,6 +103,13 @@ TEST_P(OpContract, SaysWhetherItWritesIntoItsInputs) {
   EXPECT_EQ(changed, op_->in_place());
 }
 
+TEST_P(OpContract, KnowsTheMemoryOfItsInputs) {
+  double bytes = 0;
+  for (const auto& input : op_->inputs(7)) bytes += static_cast<double>(input.nbytes());
+  const double known = op_->cost(Precision::kFp32).bytes + op_->untouched_bytes(Precision::kFp32);
+  EXPECT_LE(bytes, 2 * known + 256) << "copies for cold rows would take more than thought";
+}
+
 TEST_P(OpContract, DrawsTheSameInputsOfASeed) {
   const Tensors first = op_->inputs(5);
   const Tensors again = op_->inputs(5);

@@ -44,8 +44,6 @@ OPS = [
 ]
 SAMPLES = ["name", "repetition", "step", "us"]
 
-SAMPLES = ["name", "repetition", "step", "us"]
-
 
 @dataclass(frozen=True)
 class Run:
