@@ -163,6 +163,12 @@ def test_samples_of_steps_stand_in_for_those_of_op_types(folder):
     assert figure.sentence.startswith("vgg over 12 steps: it does not drift")
 
 
+def test_short_series_are_not_counted_as_steady(folder):
+    samples = made_up.samples("alexnet", steps=4) + made_up.samples("vgg", steps=40)
+    figure = of(folder, "fathom-1", samples, workloads=("alexnet", "vgg"))
+    assert ": none of the 3 with 10 steps or more drifts" in figure.sentence
+
+
 def test_few_samples_say_nothing_about_drift(folder):
     figure = of(folder, "fathom-1", made_up.samples("vgg", steps=4), workloads=("vgg",))
     assert "too few to look for drift" in figure.sentence

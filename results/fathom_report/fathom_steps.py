@@ -1,5 +1,6 @@
 """Fathom's Fig. 1: do op times stay the same from step to step?"""
 
+import matplotlib.ticker
 import pandas as pd
 
 from fathom_report import laws, marks, style
@@ -90,6 +91,8 @@ def sentence(data, words):
     drifting = told[told.drifts.astype(bool)]
     if told.empty:
         drift = f"fewer than {laws.LEAST_STEPS} steps each, too few to look for drift"
+    elif drifting.empty and len(told) < len(one):
+        drift = f"none of the {len(told)} with {laws.LEAST_STEPS} steps or more drifts"
     elif drifting.empty:
         drift = "none drifts" if len(told) > 1 else "it does not drift"
     else:
@@ -136,6 +139,7 @@ def draw(figure, data):
         style.plain_log(axis, "y")
         style.grid(axis, "y")
         marks.end_labels(axis, labels, 0.15)
+        axis.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(4, integer=True))
         axis.set_title(workload)
         axis.set_ylabel("ms")
     axes[-1].set_xlabel("step; percent: coefficient of variation")
