@@ -45,8 +45,7 @@ void expect_same(const std::string& path, const nlohmann::json& context, const s
 
 }  // namespace
 
-EarlierRun read_earlier_run(const std::string& path,
-                            const std::vector<std::pair<std::string, std::string>>& context) {
+EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context) {
   EarlierRun earlier;
   if (!std::filesystem::exists(path)) return earlier;
   const std::string text = read(path);

@@ -2,8 +2,8 @@
 
 #include <set>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "benchmarks/context.h"
 
 namespace fathom::benchmarks {
 
@@ -16,8 +16,7 @@ struct EarlierRun {
 /// Reads it; empty where there is no file. Throws UsageError where the file cannot be gone on with:
 /// it is no run of this program, or `context` (without peaks) says of this run what it does not
 /// say.
-EarlierRun read_earlier_run(const std::string& path,
-                            const std::vector<std::pair<std::string, std::string>>& context);
+EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context);
 
 /// Drops the lines of rows that did not finish from a --fathom_samples file, if there is one.
 void keep_finished_samples(const std::string& path, const EarlierRun& earlier);

@@ -110,11 +110,10 @@ int run(int argc, char** argv) {
     record_shapes(chosen, options.record, progress);
     return kOk;
   }
-  const ContextEntries settings = context(options);
   std::vector<Row> rows = chosen;
   EarlierRun earlier;
   if (options.resume) {
-    earlier = read_earlier_run(options.out, settings);
+    earlier = read_earlier_run(options.out, context(options));
     rows = unfinished(chosen, earlier, options.out);
     if (rows.empty()) return kOk;
   }
@@ -122,7 +121,7 @@ int run(int argc, char** argv) {
   Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
   Display display(options.console, loop, progress, [&] {
     progress.note("measuring this machine's peaks");
-    for (const auto& entries : {settings, peak_context(chosen, peaks)}) {
+    for (const auto& entries : {context(options), peak_context(chosen, peaks)}) {
       for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
     }
     progress.start(expected_seconds(rows, peaks));

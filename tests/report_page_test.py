@@ -25,10 +25,8 @@ def made(tmp_path_factory):
     document["context"]["compiler_flags"] = "<script>alert(3)</script>"
     run = made_up_run.write(folder / "run.json", document)
     samples = made_up_run.write(folder / "steps.jsonl", made_up_run.samples())
-    started = time.monotonic()
     result = report(run, samples, "-o", folder / "report.html", "--figures", folder / "figures")
     assert result.returncode == 0, result.stderr
-    print(f"a page of {len(document['benchmarks'])} rows: {time.monotonic() - started:.1f} s")
     return folder, result.stdout
 
 

@@ -7,7 +7,7 @@ import re
 import string
 from html import escape
 
-from fathom_report import machine, render
+from fathom_report import machine
 from fathom_report.table import csv_element, readable, table
 
 HERE = pathlib.Path(__file__).parent
@@ -23,8 +23,8 @@ HIDDEN = {"name", "iterations", "steps_per_sample"}
 SETTING = ("device", "threads", "precision", "cache", "backend")
 
 
-def page(run, figures, missing, canvases):
-    """The page's text; `canvases` holds the drawn figures by key."""
+def page(run, figures, missing, images):
+    """The page's text; `images` holds the figures' SVG by key."""
     script = (HERE / "page.js").read_text()
     digest = base64.b64encode(hashlib.sha256(("\n" + script).encode()).digest()).decode()
     frames = {key: frame for key in TABLES if len(frame := getattr(run, key))}
@@ -36,7 +36,7 @@ def page(run, figures, missing, canvases):
         notes=notes(run.notes),
         context=machine.cards(run),
         contents=contents(figures, missing, frames),
-        figures="\n".join(section(figure, canvases[figure.key]) for figure in figures),
+        figures="\n".join(section(figure, images[figure.key]) for figure in figures),
         missing=absent(missing),
         tables="\n".join(whole_table(key, frame) for key, frame in frames.items()),
         style=(HERE / "page.css").read_text(),
@@ -67,12 +67,10 @@ def link(key, title, kind=""):
     return f'<li><a href="#{escape(key)}"{mark}>{escape(title)}</a></li>'
 
 
-def section(figure, canvas):
+def section(figure, image):
     key, title, sentence = map(escape, (figure.key, figure.title, figure.sentence))
     sentence = sentence.replace(" %", "\u00a0%")
-    image = render.svg(canvas, figure.key).replace(
-        "<svg ", f'<svg role="img" aria-label="{sentence}" ', 1
-    )
+    image = image.replace("<svg ", f'<svg role="img" aria-label="{sentence}" ', 1)
     return f"""<section id="{key}"><figure>
 <p class="source">{escape(figure.source)}</p>
 <h2>{title}</h2>

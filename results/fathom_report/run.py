@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from op_sums import tokens
 from fathom_report.source import RunError, counters, document, is_samples, samples, text_of
 
 MACHINE = ("host_name", "cpu", "gpu")
@@ -103,11 +104,6 @@ def merged(contexts):
     first, *others = contexts
     peaks = {key: value for one in others for key, value in one.items() if key.startswith("peak_")}
     return peaks | first
-
-
-def tokens(name):
-    """The `key:value` parts of a row's name."""
-    return dict(part.split(":", 1) for part in name.split("/") if ":" in part)
 
 
 def sorted_rows(path, rows):

@@ -9,6 +9,8 @@ import matplotlib.colors
 import matplotlib.ticker
 import numpy as np
 
+from fathom_report.run import MEMORY_CLASSES
+
 INK = "#010203"
 WIDTH = 7.5  # inches; text of 9 points stays readable when a phone shows it at half the size
 SMALL = 9  # points
@@ -36,15 +38,12 @@ TYPES = {
 }
 TYPE_CLASSES = {one: op_class for op_class, types in TYPES.items() for one in types.split()}
 LETTERS = dict(zip(CLASS_COLOURS, "ABCDEFG"))
-MEMORY_COLOURS = {
-    "weights": "#0072B2",
-    "gradients": "#56B4E9",
-    "optimizer": "#E69F00",
-    "features": "#D55E00",
-    "inputs": "#009E73",
-    "temporaries": "#CC79A7",
-    "workspace": "#909090",
-}
+MEMORY_COLOURS = dict(
+    zip(
+        MEMORY_CLASSES,
+        ("#0072B2", "#56B4E9", "#E69F00", "#D55E00", "#009E73", "#CC79A7", "#909090"),
+    )
+)
 # Lines that are told apart by their names: no meaning in the colour.
 LINE_COLOURS = (
     "#0072B2",

@@ -15,10 +15,11 @@ def report(run, path, folder=None):
     shown = [one for one in all_figures if isinstance(one, Figure)]
     missing = [one for one in all_figures if not isinstance(one, Figure)]
     canvases = {figure.key: render.drawn(figure) for figure in shown}
-    replace(path, page.page(run, shown, missing, canvases))
+    images = {key: render.svg(canvas, key) for key, canvas in canvases.items()}
+    replace(path, page.page(run, shown, missing, images))
     if folder:
         make_folder(folder)
-        write_files(folder, shown, canvases)
+        write_files(folder, shown, canvases, images)
     return shown, missing
 
 
@@ -47,10 +48,10 @@ def make_folder(path):
         raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
 
 
-def write_files(folder, figures, canvases):
+def write_files(folder, figures, canvases, images):
     for figure in figures:
         start, canvas = folder / figure.key, canvases[figure.key]
-        svg = render.svg_file(render.svg(canvas, figure.key))
+        svg = render.svg_file(images[figure.key])
         start.with_suffix(".svg").write_text(svg, encoding="utf-8")
         start.with_suffix(".csv").write_text(table.csv(figure.data), encoding="utf-8")
         render.png(canvas, start.with_suffix(".png"))
