@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# For fathom_bench, results/report, tests/run, .ci/run: Debian packages, configure, build. All it prints goes to stderr.
+# For fathom_bench, results/launch.sh, tests/run, .ci/run: Debian packages, configure, build. All it prints goes to stderr.
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 
 say() { echo "fathom_bench: $*" >&2; }

@@ -13,7 +13,7 @@ import made_up_run as made_up
 import matplotlib.figure
 import pytest
 
-from fathom_report import fathom, marks, ours, selection, style, tbd
+from fathom_report import fathom, marks, ours, selection, style, tbd, words
 from fathom_report.figure import Missing
 from fathom_report.run import read
 
@@ -440,23 +440,23 @@ def test_our_kernel_is_what_the_step_runs(folder):
 
 
 @pytest.mark.parametrize(
-    "names, words",
+    "names, text",
     [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
 )
-def test_lists(names, words):
-    assert selection.listed(names) == words
+def test_lists(names, text):
+    assert words.listed(names) == text
 
 
 def test_long_lists_are_cut():
-    assert selection.listed("abcdef", most=3) == "a, b, c and 3 others"
-    assert selection.listed("abcd", most=3) == "a, b, c and d", "one other has a name"
+    assert words.listed("abcdef", most=3) == "a, b, c and 3 others"
+    assert words.listed("abcd", most=3) == "a, b, c and d", "one other has a name"
 
 
 @pytest.mark.parametrize(
-    "us, words", [(0.5, "0.5 µs"), (999, "999 µs"), (1500, "1.5 ms"), (2.5e6, "2.5 s")]
+    "us, text", [(0.5, "0.5 µs"), (999, "999 µs"), (1500, "1.5 ms"), (2.5e6, "2.5 s")]
 )
-def test_times_have_units(us, words):
-    assert selection.time_words(us) == words
+def test_times_have_units(us, text):
+    assert words.time_words(us) == text
 
 
 def test_spread_moves_no_more_than_it_must():

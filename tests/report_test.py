@@ -137,6 +137,6 @@ def test_without_network_one_line_says_so(tmp_path):
     result = report("run.json", env=environment)
     assert result.returncode == 2 and result.stdout == ""
     downloading, error = result.stderr.splitlines()
-    assert downloading.startswith("Downloading pandas, SciPy and Matplotlib")
+    assert downloading.startswith("Downloading pandas, SciPy, Matplotlib")
     assert error.startswith("report: ") and "Start again with network" in error
-    assert os.listdir(tmp_path) == ["report.lock"]
+    assert os.listdir(tmp_path) == ["results.lock"]

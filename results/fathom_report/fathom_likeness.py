@@ -6,7 +6,8 @@ from scipy.cluster import hierarchy
 
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import PROFILE, listed
+from fathom_report.selection import PROFILE
+from fathom_report.words import listed
 
 NAME = ("fathom-4", "Likeness of the workloads", "Fathom, Fig. 4")
 CUT = 0.3  # cosine distance below which steps are of one group

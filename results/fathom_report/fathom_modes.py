@@ -2,7 +2,8 @@
 
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import percent, plural, ranged, times, usual_batch, without_variants
+from fathom_report.selection import usual_batch, without_variants
+from fathom_report.words import percent, plural, ranged, times
 
 NAME = ("fathom-5", "Training and inference, CPU and GPU", "Fathom, Fig. 5")
 COLOURS = {"cpu": style.FIRST, "cuda": style.SECOND}

@@ -5,14 +5,8 @@ import pandas as pd
 
 from fathom_report import fathom_likeness, laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import (
-    PROFILE,
-    framework_as_one,
-    listed,
-    percent,
-    plural,
-    training_types,
-)
+from fathom_report.selection import PROFILE, framework_as_one, training_types
+from fathom_report.words import listed, percent, plural
 
 NAMES = [
     ("fathom-2", "Cumulative time over op types", "Fathom, Fig. 2"),

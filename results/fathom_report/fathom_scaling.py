@@ -5,15 +5,8 @@ import pandas as pd
 
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import (
-    framework_as_one,
-    listed,
-    one_setting,
-    percent,
-    plural,
-    usual_batch,
-    without_variants,
-)
+from fathom_report.selection import framework_as_one, one_setting, usual_batch, without_variants
+from fathom_report.words import listed, percent, plural
 
 NAME = ("fathom-6", "Op times against threads", "Fathom, Fig. 6")
 HEAVIEST = (

@@ -5,14 +5,8 @@ import pandas as pd
 
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import (
-    listed,
-    one_setting,
-    percent,
-    plural,
-    usual_batch,
-    without_variants,
-)
+from fathom_report.selection import one_setting, usual_batch, without_variants
+from fathom_report.words import listed, percent, plural
 
 NAME = ("fathom-1", "Op times over steps", "Fathom, Fig. 1")
 HEAVIEST = 3  # op types of each workload

@@ -5,7 +5,8 @@ import numpy as np
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.ours_roofline import roof_of
-from fathom_report.selection import listed, one_setting, plural
+from fathom_report.selection import one_setting
+from fathom_report.words import listed, plural
 from op_sums import BACKENDS
 
 NAMED = 1.25  # cold over hot from which on a type is named

@@ -7,17 +7,8 @@ import pandas as pd
 
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import (
-    as_the_step_runs,
-    calls,
-    listed,
-    of_setting,
-    one_setting,
-    percent,
-    plural,
-    ranged,
-    usual_batch,
-)
+from fathom_report.selection import as_the_step_runs, calls, of_setting, one_setting, usual_batch
+from fathom_report.words import listed, percent, plural, ranged
 
 NAME = ("ours-1", "Roofline of ops and steps", "Ours")
 UNITS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}

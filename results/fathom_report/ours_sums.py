@@ -9,11 +9,10 @@ from fathom_report.selection import (
     calls,
     of_setting,
     one_setting,
-    percent,
-    ranged,
     that_have,
     usual_batch,
 )
+from fathom_report.words import percent, ranged
 
 NAME = ("ours-4", "A step is its ops and a remainder", "Ours")
 BETWEEN, WITHOUT, REST = "between ops", "ops without rows", "remainder"

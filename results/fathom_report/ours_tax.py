@@ -4,16 +4,8 @@ import pandas as pd
 
 from fathom_report import laws, marks, style
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import (
-    calls,
-    of_setting,
-    one_setting,
-    percent,
-    plural,
-    time_words,
-    that_have,
-    usual_batch,
-)
+from fathom_report.selection import calls, of_setting, one_setting, that_have, usual_batch
+from fathom_report.words import percent, plural, time_words
 
 NAME = ("ours-2", "Framework tax by op type", "Ours")
 LEAST = 0.5  # percent of a step below which a type is noise

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from op_sums import tokens
-from fathom_report.source import RunError, counters, document, is_samples, samples, text_of
+from fathom_report.source import RunError, counters, document, is_measured, is_samples, samples
+from fathom_report.source import text_of
 
 MACHINE = ("host_name", "cpu", "gpu")
 # What may differ between files of one machine without a note: it says when and how, not what was measured.
@@ -71,7 +72,8 @@ def read(paths):
         context, rows = document(path, text)
         same_machine(path, context, contexts)
         contexts[str(path)] = context
-        for name, found in sorted_rows(path, rows).items():
+        measured = [row for row in rows if is_measured(row)]
+        for name, found in sorted_rows(path, measured).items():
             again += len(tables[name].keys() & found.keys())
             tables[name].update(found)
     if not contexts:

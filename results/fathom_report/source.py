@@ -63,7 +63,7 @@ def samples(path, text):
 
 
 def document(path, text):
-    """The context and the measured rows of a file: with repetitions, the medians."""
+    """The context and all rows of a file."""
     try:
         value = strict_json(text)
     except RecursionError as error:
@@ -86,10 +86,11 @@ def document(path, text):
             raise RunError(
                 f"{path}: `benchmarks` holds {str(row)[:40]!r}, expected rows with names"
             )
-    return value["context"], [row for row in value["benchmarks"] if is_measured(row)]
+    return value["context"], value["benchmarks"]
 
 
 def is_measured(row):
+    """Whether a row is its benchmark's result: with repetitions, the median."""
     if row.get("error_occurred"):
         return False
     if row.get("run_type") == "aggregate":

@@ -4,7 +4,8 @@ import pandas as pd
 
 from fathom_report import laws, marks, style, tbd_ops
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import listed, one_setting, ranged, times
+from fathom_report.selection import one_setting
+from fathom_report.words import listed, ranged, times
 
 SWEEP = "training steps of at least two batch sizes: ./fathom_bench --fathom_batch=8,16,32 --benchmark_out=run.json"
 THROUGHPUT = ("tbd-1", "Throughput against batch", "TBD, Fig. 4")

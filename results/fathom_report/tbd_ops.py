@@ -9,13 +9,11 @@ from fathom_report.selection import (
     calls,
     of_setting,
     one_setting,
-    percent,
-    plural,
-    time_words,
     that_have,
     usual_batch,
     without_variants,
 )
+from fathom_report.words import percent, plural, time_words
 
 NAME = ("tbd-4", "The longest ops below the model's average efficiency", "TBD, Tables 5 and 6")
 LONGEST = 4  # of each workload

@@ -1,12 +1,10 @@
 """Draws a run's figures and writes the page and the figures' own files."""
 
 import itertools
-import os
-import tempfile
 
 from fathom_report import fathom, ours, page, render, table, tbd
 from fathom_report.figure import Figure
-from fathom_report.run import RunError
+from fathom_report.output import make_folder, replace
 
 
 def report(run, path, folder=None):
@@ -21,31 +19,6 @@ def report(run, path, folder=None):
         make_folder(folder)
         write_files(folder, shown, canvases, images)
     return shown, missing
-
-
-def replace(path, text):
-    """Writes the whole file or leaves the earlier one."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def make_folder(path):
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
 
 
 def write_files(folder, figures, canvases, images):
