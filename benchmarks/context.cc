@@ -2,16 +2,15 @@
 
 #include <ATen/Context.h>
 #include <ATen/Version.h>
-#include <sched.h>
 #include <torch/version.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <regex>
-#include <set>
 #include <sstream>
 
 #include "benchmarks/build_info.h"
+#include "benchmarks/cpu_ticks.h"
 #include "git_commit.h"
 #include "ops/cuda/library.h"
 #include "ops/onednn/library.h"
@@ -34,17 +33,12 @@ std::string cpu_model() {
 
 /// The CPUs of the affinity mask, as 0-3,8.
 std::string affinity() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return {};
   std::string text;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &mask)) continue;
-    int last = cpu;
-    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &mask)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(cpu) +
-            (last > cpu ? "-" + std::to_string(last) : "");
-    cpu = last;
+  const std::vector<int> cpus = usable_cpus();
+  for (std::size_t first = 0, last = 0; first < cpus.size(); first = ++last) {
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpus[first]) +
+            (last > first ? "-" + std::to_string(cpus[last]) : "");
   }
   return text;
 }
@@ -78,14 +72,6 @@ void add_gpu(ContextEntries& entries) {
   entries.emplace_back("cudnn", std::to_string(at::globalContext().versionCuDNN()));
 }
 
-/// For example "118.2 GFLOP/s, avx512f multiply-add loop".
-void add_peak(ContextEntries& entries, const std::string& key, const Peak& peak, const char* unit) {
-  std::ostringstream text;
-  text.precision(4);
-  text << peak.rate / 1e9 << unit << ", " << peak.from;
-  if (peak.rate > 0) entries.emplace_back(key, text.str());
-}
-
 }  // namespace
 
 ContextEntries context(const Options& options) {
@@ -116,24 +102,6 @@ ContextEntries context(const Options& options) {
   };
   add_gpu(entries);
   std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
-  return entries;
-}
-
-ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks) {
-  ContextEntries entries;
-  std::set<std::string> seen;
-  for (const auto& row : rows) {
-    const std::string machine =
-        std::string(fixtures::name(row.device)) + "_threads" + std::to_string(row.threads);
-    const std::string precise = machine + "_" + std::string(fixtures::name(row.precision));
-    if (row.rates.flops && seen.insert(precise).second) {
-      add_peak(entries, "peak_flops_" + precise,
-               peaks.flops(row.device, row.threads, row.precision), " GFLOP/s");
-    }
-    if (row.rates.bytes && seen.insert(machine).second) {
-      add_peak(entries, "peak_bytes_" + machine, peaks.bytes(row.device, row.threads), " GB/s");
-    }
-  }
   return entries;
 }
 

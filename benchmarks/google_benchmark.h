@@ -26,4 +26,16 @@ const std::string& failure(const Run& run) {
   }
 }
 
+/// Makes it a run without a measurement.
+template <typename Run>
+void fail(Run& run, const std::string& why) {
+  if constexpr (requires { run.error_occurred; }) {
+    run.error_occurred = true;
+    run.error_message = why;
+  } else {
+    run.skipped = static_cast<decltype(run.skipped)>(2);  // SkippedWithError, unknown to 1.7.1
+    run.skip_message = why;
+  }
+}
+
 }  // namespace fathom::benchmarks

@@ -25,6 +25,12 @@ std::string google_benchmark_value(const std::vector<std::string>& arguments,
   return value;
 }
 
+bool lists_tests(const std::vector<std::string>& arguments) {
+  const auto value =
+      google_benchmark_value(arguments, "--benchmark_list_tests", "BENCHMARK_LIST_TESTS", "false");
+  return value != "false" && value != "0";
+}
+
 const std::vector<std::string>& google_benchmark_flags() {
   static const std::vector<std::string> flags{"--benchmark_list_tests",
                                               "--benchmark_filter",

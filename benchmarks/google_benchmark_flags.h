@@ -11,6 +11,9 @@ std::string google_benchmark_value(const std::vector<std::string>& arguments,
                                    const std::string& flag, const char* variable,
                                    const std::string& fallback);
 
+/// Whether it will list the rows, and measure none.
+bool lists_tests(const std::vector<std::string>& arguments);
+
 /// Its flags, for suggestions only.
 const std::vector<std::string>& google_benchmark_flags();
 

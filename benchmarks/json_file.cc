@@ -40,7 +40,12 @@ std::string part_of(const std::string& path) { return path + ".part"; }
 
 void replace_file(const std::string& path, const std::string& text) {
   const std::string part = part_of(path);
-  write_file(part, text);
+  try {
+    write_file(part, text);
+  } catch (const std::runtime_error&) {
+    unlink(part.c_str());  // gives a full disk its room back
+    throw;
+  }
   if (std::rename(part.c_str(), path.c_str()) != 0) {
     throw std::runtime_error(path + ": " + std::strerror(errno));
   }

@@ -6,7 +6,10 @@
 #include <ctime>
 #include <exception>
 
+#include "benchmarks/disturbances.h"
+#include "benchmarks/energy.h"
 #include "benchmarks/gpu_time.h"
+#include "benchmarks/nvml.h"
 #include "benchmarks/peak_memory.h"
 
 namespace fathom::benchmarks {
@@ -168,6 +171,8 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kLeastSamples;
   Samples samples{.steps_per_sample = steps, .us = {}, .gpu_us = {}};
   GpuTime gpu(row.device);
+  Disturbances disturbances;
+  const Energy energy(row.device);
   samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
   Task& task = *task_;
   while (state.KeepRunningBatch(least * steps)) {
@@ -180,11 +185,19 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
       const auto end = Clock::now();
       gpu.add();
       samples.us.push_back(seconds(end - begin) * 1e6 / static_cast<double>(steps));
+      disturbances.add(steps, seconds(end - begin));
       begin = end;
     }
   }
-  if (const auto spent = gpu.seconds()) {
-    samples.gpu_us = *spent * 1e6 / static_cast<double>(steps * std::ssize(samples.us));
+  const auto timed = static_cast<double>(steps * std::ssize(samples.us));
+  if (const auto spent = gpu.seconds()) samples.gpu_us = *spent * 1e6 / timed;
+  if (const auto spent = energy.joules()) set(state, "energy_j", *spent / timed);
+  if (const auto steps_hit = disturbances.steps()) {
+    set(state, "disturbed_steps", static_cast<double>(*steps_hit));
+  }
+  if (row.device == fixtures::Device::kCuda && Nvml::get() != nullptr) {
+    if (const auto throttled = Nvml::get()->throttled())
+      set(state, "gpu_throttled", *throttled ? 1 : 0);
   }
   return samples;
 }

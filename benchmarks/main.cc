@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -11,11 +13,15 @@
 #include "benchmarks/explain_text.h"
 #include "benchmarks/explainer.h"
 #include "benchmarks/google_benchmark.h"
+#include "benchmarks/google_benchmark_flags.h"
+#include "benchmarks/isolation.h"
 #include "benchmarks/json_file.h"
 #include "benchmarks/loop.h"
+#include "benchmarks/machine.h"
 #include "benchmarks/nearest.h"
 #include "benchmarks/options.h"
 #include "benchmarks/output_files.h"
+#include "benchmarks/peak_entries.h"
 #include "benchmarks/progress.h"
 #include "benchmarks/record_shapes.h"
 #include "benchmarks/rows.h"
@@ -85,6 +91,44 @@ std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& ea
   return rows;
 }
 
+/// What benchmark::RunSpecifiedBenchmarks() does, with a process for each row.
+void run_isolated(const std::vector<Row>& rows, const Options& options, Peaks& peaks,
+                  Progress& progress, Display& display, OutputFiles& files) {
+  benchmark::BenchmarkReporter::Context context;
+  context.name_field_width = 0;
+  for (const auto& row : rows) {
+    context.name_field_width =
+        std::max(context.name_field_width, row.name.size() + std::strlen(kNameSuffix));
+  }
+  display.ReportContext(context);
+  files.ReportContext(context);
+  const Isolation isolation(options, peak_context(rows, peaks));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto tick = [&] { progress.show(rows[i].name, "running"); };
+    tick();
+    const auto found = isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn);
+    display.ReportRuns(found.runs);
+    files.ReportRuns(found.runs);
+    files.add_samples(found.samples);
+  }
+  display.Finalize();
+}
+
+/// Tells what makes times doubtful; throws UsageError where that is to be refused.
+ContextEntries checked_machine(const Options& options) {
+  const bool with_gpu = std::find(options.devices.begin(), options.devices.end(),
+                                  fixtures::Device::kCuda) != options.devices.end();
+  ContextEntries entries;
+  for (const auto& fact : machine_facts(with_gpu)) {
+    entries.emplace_back("machine_" + fact.key, fact.value);
+    if (fact.doubt.empty()) continue;
+    const std::string line = "machine: " + fact.key + " " + fact.value + ": " + fact.doubt;
+    if (options.strict) throw UsageError("--fathom_strict: " + line);
+    options.data.warn(line);
+  }
+  return entries;
+}
+
 int run(int argc, char** argv) {
   Options options = parse_options(argc, argv);
   choose(options.mkl);
@@ -117,17 +161,24 @@ int run(int argc, char** argv) {
     rows = unfinished(chosen, earlier, options.out);
     if (rows.empty()) return kOk;
   }
-  Peaks peaks;
+  Peaks peaks = options.peaks.empty() ? Peaks() : Peaks(read_peaks(options.peaks));
+  const bool measures = !lists_tests(options.google_benchmark);
+  const ContextEntries machine =
+      measures && !options.unchecked ? checked_machine(options) : ContextEntries{};
   Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
   Display display(options.console, loop, progress, [&] {
     progress.note("measuring this machine's peaks");
-    for (const auto& entries : {context(options), peak_context(chosen, peaks)}) {
+    for (const auto& entries : {context(options), machine, peak_context(chosen, peaks)}) {
       for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
     }
     progress.start(expected_seconds(rows, peaks));
     if (options.study) progress.announce();
   });
   OutputFiles files(options, loop, std::move(earlier));
+  if (options.isolate && measures) {
+    run_isolated(rows, options, peaks, progress, display, files);
+    return display.failures() > 0 ? kBenchmarkFailed : kOk;
+  }
   for (const auto& row : rows) {
     benchmark::RegisterBenchmark(row.name.c_str(),
                                  [&](benchmark::State& state) { loop.run(state, row); })

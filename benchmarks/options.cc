@@ -2,12 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "benchmarks/error.h"
 #include "benchmarks/explain_options.h"
 #include "benchmarks/google_benchmark_flags.h"
 #include "benchmarks/nearest.h"
+#include "benchmarks/option_table.h"
 #include "benchmarks/study.h"
 #include "fixtures/ale.h"
 #include "fixtures/file.h"
@@ -16,93 +18,11 @@
 namespace fathom::benchmarks {
 namespace {
 
-constexpr int64_t kLargestBatch = 1 << 16;
-constexpr int kMostThreads = 1 << 12;
-constexpr int64_t kSmallestReplay = 100;  // Fathom learns from there on
-constexpr int64_t kLargestReplay = 10'000'000;
-
-/// The axes as they are typed.
-struct Typed {
-  std::vector<std::string> devices;
-  std::vector<std::string> precisions;
-  std::vector<std::string> backends;
-  std::vector<std::string> caches{std::string(kCacheNames[0])};
-  std::string data;
-  std::string rom;
-  std::string explain;
-  std::string study;
-  std::string mkl{kMklNames[0]};
-  std::string malloc{kMallocNames[0]};
-};
-
-void declare(CLI::App& app, Options& options, Typed& typed) {
-  const auto list = [&](const char* name, auto& target, const char* help) {
-    return app.add_option(name, target, help)->delimiter(',')->type_name("LIST");
-  };
-  const auto names = [](const auto& table) {
-    return CLI::IsMember(std::vector<std::string>(table.begin(), table.end()));
-  };
-  list("--fathom_device", typed.devices, "devices (default: those present)")
-      ->check(names(fixtures::kDeviceNames));
-  list("--fathom_threads", options.threads,
-       "threads of each step (default: 1, 2, 4, ... up to the usable cores)")
-      ->check(CLI::Range(1, kMostThreads));
-  list("--fathom_batch", options.batches, "batch sizes of the models (default: Fathom's)")
-      ->check(CLI::Range(int64_t{1}, kLargestBatch));
-  list("--fathom_precision", typed.precisions, "fp32 (default), tf32 on a GPU, bf16 by autocast")
-      ->check(names(fixtures::kPrecisionNames));
-  list("--fathom_backend", typed.backends, "whose code runs (default: every one that a row has)")
-      ->check(names(ops::kBackendNames));
-  list("--fathom_cache", typed.caches,
-       "hot (default): an op finds its buffers where its last call left them; cold: in memory")
-      ->check(names(kCacheNames));
-  app.add_option(
-         "--fathom_mkl", typed.mkl,
-         "native: LibTorch's MKL takes its widest kernels on any maker's CPU (default: stock)")
-      ->type_name("CHOICE")
-      ->check(names(kMklNames));
-  app.add_option("--fathom_malloc", typed.malloc,
-                 "tuned: the C library keeps freed memory for the next step (default: stock)")
-      ->type_name("CHOICE")
-      ->check(names(kMallocNames));
-  app.add_option("--fathom_seed", options.seed, "seed of weights, data and dropout (default: 0)")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--fathom_data", typed.data,
-                 "read data sets from there, a sub-folder each (default: synthetic data)")
-      ->type_name("DIR");
-  app.add_flag("--fathom_strict_data", options.data.strict,
-               "a broken item of a data set ends its load (default: up to 1 % are skipped)");
-  app.add_option("--fathom_rom", typed.rom,
-                 "play this Atari 2600 game (default: a built-in one; needs -DFATHOM_ALE=ON)")
-      ->type_name("FILE");
-  app.add_option("--fathom_replay", options.replay,
-                 "frames of 7,056 bytes in the replay memory of fixture rows (default: 100000)")
-      ->type_name("N")
-      ->check(CLI::Range(kSmallestReplay, kLargestReplay));
-  app.add_option("--fathom_record", options.record,
-                 "writes the op shapes of each workload's steps to this folder and leaves")
-      ->type_name("DIR");
-  app.add_flag("--fathom_profile", options.profile,
-               "after each model row, a row for each op type inside the step");
-  app.add_flag("--fathom_memory", options.memory,
-               "with each model row, its memory: weights, gradients, feature maps, ...");
-  app.add_option("--fathom_explain", typed.explain,
-                 "runs this step and its ops alone, and prints where its time goes")
-      ->type_name("WORKLOAD/MODE");
-  app.add_option("--fathom_study", typed.study,
-                 "runs what the figures of results/report need: short, some minutes; full, hours")
-      ->type_name("CHOICE")
-      ->check(names(kStudyNames));
-  app.add_option("--fathom_samples", options.samples,
-                 "write every step's time there, as JSON lines")
-      ->type_name("FILE");
-  app.add_option("--fathom_shapes", options.shapes, "add the op shapes of this file")
-      ->type_name("FILE");
-  app.add_flag("--fathom_resume", options.resume,
-               "keep the rows that --benchmark_out holds and run the others");
-  app.add_flag("--fathom_models", options.models, "print the table of workloads and leave");
-}
+/// Options that ask for one process, and why.
+constexpr std::array<Settled, 2> kNotIsolated{{
+    {"--fathom_explain", "which watches a step and its ops in one process"},
+    {"--fathom_record", "which measures nothing"},
+}};
 
 template <typename Value, typename Names>
 std::vector<Value> values(const std::vector<std::string>& typed, const Names& names) {
@@ -207,6 +127,16 @@ void settle_data(Options& options) {
   }
 }
 
+void settle_isolation(const Given& given, const Options& options) {
+  if (options.isolate) {
+    refuse_beside("--fathom_isolate", kNotIsolated, given);
+    return;
+  }
+  for (const char* flag : {"--fathom_limit_seconds", "--fathom_limit_gb"}) {
+    if (given(flag)) throw UsageError(std::string(flag) + ": needs --fathom_isolate");
+  }
+}
+
 /// A JSON output file is ours to write, so that it is whole at every moment. Google Benchmark has a
 /// file of its own to open, or it refuses our file reporter.
 void take_output_file(Options& options) {
@@ -236,6 +166,7 @@ Options parse_options(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) {
     const std::string argument = argv[i];
     options.command_line += (i == 0 ? "" : " ") + argument;
+    options.typed.push_back(argument);
     if (i == 0) continue;
     if (argument == "--help" || argument == "-h") {
       options.help = true;
@@ -272,6 +203,10 @@ Options parse_options(int argc, char** argv) {
   const Given given = [&](const char* flag) { return app.count(flag) > 0; };
   if (given("--fathom_explain")) settle_explanation(typed.explain, given, options);
   if (given("--fathom_study")) settle_study(typed.study, given, options);
+  settle_isolation(given, options);
+  if (options.strict && options.unchecked) {
+    throw UsageError("--fathom_strict: not together with --fathom_unchecked");
+  }
   if (options.help || options.models) return options;
   settle_devices(options);
   settle_threads(options);
@@ -281,22 +216,9 @@ Options parse_options(int argc, char** argv) {
   return options;
 }
 
-std::string options_help() {
-  Options options;
-  Typed typed;
-  CLI::App app{"Fathom's workloads and their ops as Google Benchmarks."};
-  app.set_help_flag();
-  declare(app, options, typed);
-  return app.help("fathom_bench");
-}
-
 void refuse_argument(const std::string& argument) {
   std::vector<std::string> known = google_benchmark_flags();
-  Options options;
-  Typed typed;
-  CLI::App app;
-  declare(app, options, typed);
-  for (const auto* option : app.get_options()) known.push_back(option->get_name());
+  for (const auto& flag : option_names()) known.push_back(flag);
   const std::string flag = argument.substr(0, argument.find('='));
   if (std::find(known.begin(), known.end(), flag) != known.end()) {
     throw UsageError(argument + ": " + flag + " takes no such value; --help lists the options");

@@ -53,12 +53,19 @@ struct Options {
   std::string samples;              ///< file for every step's time
   std::string shapes;               ///< file with the user's own op shapes
   bool resume = false;              ///< keep the rows that `out` holds, run the others
+  bool isolate = false;             ///< each row in a process of its own
+  double limit_seconds = 3600;      ///< of an isolated row
+  std::optional<double> limit_gb;   ///< of an isolated row's memory; none: what is free
+  std::string peaks;                ///< file with the machine's peaks
+  bool strict = false;              ///< refuse a machine whose times are doubtful
+  bool unchecked = false;           ///< don't look at the machine
   bool models = false;              ///< print the table of workloads and leave
   bool help = false;
 
   std::string out;  ///< --benchmark_out, where it is JSON: written by us, not by Google Benchmark
   bool console = true;                        ///< --benchmark_format=console
   std::string command_line;                   ///< as it was typed
+  std::vector<std::string> typed;             ///< the same, an argument each
   std::vector<std::string> google_benchmark;  ///< what is left for Google Benchmark
 
   bool writes_files() const { return !out.empty() || !samples.empty(); }

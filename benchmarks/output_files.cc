@@ -48,6 +48,12 @@ void OutputFiles::ReportRuns(const std::vector<Run>& runs) {
   if (json_) json_->add(with_op_rows(rows, loop_));
 }
 
+void OutputFiles::add_samples(const std::string& lines) {
+  if (lines.empty()) return;
+  samples_ << lines;
+  if (!samples_.flush()) throw std::runtime_error(samples_path_ + ": cannot be written");
+}
+
 void OutputFiles::write_failure(const Run& run) {
   std::ofstream file(errors_path_, std::ios::app);
   file << line({{"name", run.benchmark_name()},

@@ -23,6 +23,8 @@ class OutputFiles final : public benchmark::BenchmarkReporter {
   /// Throws std::runtime_error where the disk refuses; so does ReportRuns.
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
+  /// Lines of --fathom_samples that another process wrote.
+  void add_samples(const std::string& lines);
 
  private:
   void write_failure(const Run& run);

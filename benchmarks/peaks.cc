@@ -141,8 +141,17 @@ void Peak::offer(double reached, const std::string& by) {
   from = by;
 }
 
+std::string bytes_peak_name(fixtures::Device device, int threads) {
+  return "peak_bytes_" + std::string(name(device)) + "_threads" + std::to_string(threads);
+}
+
+std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision) {
+  return "peak_flops_" + std::string(name(device)) + "_threads" + std::to_string(threads) + "_" +
+         std::string(name(precision));
+}
+
 const Peak& Peaks::flops(fixtures::Device device, int threads, fixtures::Precision precision) {
-  const auto [place, absent] = flops_.try_emplace({device, threads, precision});
+  const auto [place, absent] = peaks_.try_emplace(flops_peak_name(device, threads, precision));
   if (absent) {
     place->second = device == fixtures::Device::kCpu ? measure_cpu_flops(threads, precision)
                                                      : measure_cuda_flops(precision);
@@ -151,7 +160,7 @@ const Peak& Peaks::flops(fixtures::Device device, int threads, fixtures::Precisi
 }
 
 const Peak& Peaks::bytes(fixtures::Device device, int threads) {
-  const auto [place, absent] = bytes_.try_emplace({device, threads});
+  const auto [place, absent] = peaks_.try_emplace(bytes_peak_name(device, threads));
   if (absent) {
     place->second =
         device == fixtures::Device::kCpu ? measure_cpu_bytes(threads) : measure_cuda_bytes();

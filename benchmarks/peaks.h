@@ -2,7 +2,6 @@
 
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "fixtures/device.h"
@@ -22,9 +21,18 @@ struct Peak {
   void offer(double reached, const std::string& by);
 };
 
+/// As the context calls it: peak_flops_cpu_threads1_fp32.
+std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision);
+/// As the context calls it: peak_bytes_cpu_threads1.
+std::string bytes_peak_name(fixtures::Device device, int threads);
+
 /// Peaks of devices, thread counts and precisions, measured on first use and kept.
 class Peaks {
  public:
+  Peaks() = default;
+  /// Those that need no measuring, by their names.
+  explicit Peaks(std::map<std::string, Peak> known) : peaks_(std::move(known)) {}
+
   /// The better of a multiply-add loop in registers and the best square GEMM; about 0.5 s.
   const Peak& flops(fixtures::Device device, int threads, fixtures::Precision precision);
   /// The best of reading a buffer, copying it, scaling it in place and adding another to it in
@@ -32,8 +40,7 @@ class Peaks {
   const Peak& bytes(fixtures::Device device, int threads);
 
  private:
-  std::map<std::tuple<fixtures::Device, int, fixtures::Precision>, Peak> flops_;
-  std::map<std::pair<fixtures::Device, int>, Peak> bytes_;
+  std::map<std::string, Peak> peaks_;
 };
 
 /// Bytes of the largest caches that `threads` threads can reach together; a GPU's level-2 cache.

@@ -1,17 +1,23 @@
 # fathom_wheels(NAMES WHAT OWN OUT): installs the pinned wheels of every wheels-NAME.txt, once, into a venv in
-# FATHOM_DEPS_DIR that every build tree shares, and sets OUT to it. WHAT is told to the user before the download, OWN
-# after a failure.
+# FATHOM_DEPS_DIR that every build tree shares, and sets OUT to it. Where a sources-NAME.txt stands beside it, what it pins
+# is built with what the wheels brought. WHAT is told to the user before the download, OWN after a failure.
 include_guard(GLOBAL)
 
 function(fathom_wheels names what own out)
   set(pins "")
-  set(requirements "")
+  set(from_wheels "")
+  set(from_sources "")
   foreach(name IN LISTS names)
-    set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/wheels-${name}.txt")
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
-    file(READ "${file}" text)
-    string(APPEND pins "${text}")
-    list(APPEND requirements -r "${file}")
+    foreach(kind wheels sources)
+      set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${kind}-${name}.txt")
+      if(kind STREQUAL "sources" AND NOT EXISTS "${file}")
+        continue()
+      endif()
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+      file(READ "${file}" text)
+      string(APPEND pins "${text}")
+      list(APPEND from_${kind} -r "${file}")
+    endforeach()
   endforeach()
   string(SHA256 pins "${pins}")
   list(GET names -1 name)
@@ -48,10 +54,14 @@ function(fathom_wheels names what own out)
     COMMAND ${FATHOM_PYTHON} -m venv --without-pip "${new}" RESULT_VARIABLE failed ERROR_VARIABLE error)
   if(NOT failed)
     file(MAKE_DIRECTORY "${new}/tmp")  # /tmp may be small, and what a killed pip leaves there stays
-    execute_process(
-      COMMAND ${CMAKE_COMMAND} -E env "TMPDIR=${new}/tmp"
-        ${FATHOM_PYTHON} -m pip --python "${new}/bin/python" --disable-pip-version-check install --quiet
-        --no-deps --no-compile --require-hashes --only-binary :all: ${requirements}
+    set(install ${CMAKE_COMMAND} -E env "TMPDIR=${new}/tmp"
+      ${FATHOM_PYTHON} -m pip --python "${new}/bin/python" --disable-pip-version-check install --quiet
+      --no-deps --no-compile --require-hashes)
+    execute_process(COMMAND ${install} --only-binary :all: ${from_wheels} RESULT_VARIABLE failed ERROR_VARIABLE error)
+  endif()
+  if(from_sources AND NOT failed)
+    execute_process(  # without isolation: pip would fetch build tools that nobody pinned
+      COMMAND ${install} --no-binary :all: --no-build-isolation --use-pep517 ${from_sources}
       RESULT_VARIABLE failed ERROR_VARIABLE error)
   endif()
   if(failed)

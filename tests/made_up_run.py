@@ -5,6 +5,7 @@ whose parameters stand below, so that a report's groups, fits and sums can be to
 """
 
 import json
+import statistics
 
 CLASSES = {
     "conv2d": "convolution",
@@ -59,6 +60,17 @@ MEMORY = {"weights": 4e8, "gradients": 4e8, "optimizer": 4e8, "features": 8e8, "
 MEMORY |= {"temporaries": 2e7, "workspace": 1e7}  # bytes at Fathom's batch
 GROWING = ("features", "inputs", "temporaries")  # with the batch
 
+REPETITIONS = (1.0, 1.03, 0.99, 1.01, 0.98)  # times the row's own time: the median, not the mean
+RATES = ("items_per_second", "flops", "bytes", "flops_pct_peak", "bytes_pct_peak")
+COUNTS = ("family_index", "per_family_instance_index", "repetitions", "repetition_index")
+COUNTS += ("threads", "iterations")
+AGGREGATES = {
+    "mean": statistics.mean,
+    "median": statistics.median,
+    "stddev": statistics.stdev,
+    "cv": lambda values: statistics.stdev(values) / (statistics.mean(values) or 1),
+}
+
 
 def context(threads=(1,), gpu=False, **more):
     """The context object; `more` replaces entries."""
@@ -111,6 +123,31 @@ def row(name, us, label=None, busy=1.0, **fields):
         "time_unit": "us",
     } | fields
     return made | {"label": label} if label else made
+
+
+def repeated(rows, factors=REPETITIONS):
+    """Rows as --benchmark_repetitions writes them: each time at each factor, rates by the contrary, then the aggregates."""
+    for row in rows:
+        numbers = [
+            key for key, value in row.items() if not isinstance(value, str) and key not in COUNTS
+        ]
+        values = {key: [row[key]] * len(factors) for key in numbers}
+        for key in ("real_time", "cpu_time"):
+            values[key] = [row[key] * factor for factor in factors]
+        for key in set(RATES) & row.keys():
+            values[key] = [row[key] / factor for factor in factors]
+        same = row | {"repetitions": len(factors)}
+        for index in range(len(factors)):
+            yield same | {"repetition_index": index} | {key: values[key][index] for key in numbers}
+        del same["repetition_index"]
+        for name, law in AGGREGATES.items():
+            yield same | {
+                "name": f"{row['name']}_{name}",
+                "run_type": "aggregate",
+                "aggregate_name": name,
+                "aggregate_unit": "percentage" if name == "cv" else "time",
+                "iterations": len(factors),
+            } | {key: law(values[key]) for key in numbers}
 
 
 def step_name(workload, mode="train", device="cpu", threads=1, batch=None, precision="fp32"):

@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-REPORT = ROOT / "results/report"
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
 
 # A row that takes milliseconds and one second with everything around it.
@@ -14,18 +13,20 @@ QUICK = ["--fathom_threads=1", "--benchmark_min_time=0.01"]
 ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
 
 
-def run(*arguments, **options):
-    """The finished process, with what it printed as text."""
-    return subprocess.run(
-        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
-    )
+def starts(program):
+    """A function that runs it and gives the finished process, with what it printed as text."""
+
+    def started(*arguments, **options):
+        command = [program, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+
+    return started
 
 
-def report(*arguments, **options):
-    """The same of results/report."""
-    return subprocess.run(
-        [REPORT, *map(str, arguments)], capture_output=True, text=True, timeout=300, **options
-    )
+run = starts(PROGRAM)
+ab, export, gate, history, report = (
+    starts(ROOT / "results" / name) for name in ("ab", "export", "gate", "history", "report")
+)
 
 
 def strict_json(text):

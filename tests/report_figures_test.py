@@ -13,9 +13,10 @@ import made_up_run as made_up
 import matplotlib.figure
 import pytest
 
-from fathom_report import fathom, marks, ours, selection, style, tbd, words
+from fathom_report import fathom, marks, ours, palette, selection, style, tbd
 from fathom_report.figure import Missing
 from fathom_report.run import read
+from fathom_runs import words
 
 KEYS = [f"fathom-{n}" for n in range(1, 7)] + [
     f"{who}-{n}" for who in ("tbd", "ours") for n in range(1, 5)
@@ -140,7 +141,7 @@ def test_classes_are_those_of_the_ops():
     assert len(rows) > 40
     names = {"Movement": "data_movement"}
     for name, op_class in rows:
-        assert style.TYPE_CLASSES[name] == names.get(op_class, op_class.lower())
+        assert palette.TYPE_CLASSES[name] == names.get(op_class, op_class.lower())
 
 
 # --- Fathom
@@ -192,7 +193,7 @@ def test_counts_types_up_to_90_percent(folder):
 
 def test_heat_map_is_ordered_by_class(everything):
     classes = list(dict.fromkeys(everything["fathom-3"].data.op_class))
-    assert classes == [name for name in style.CLASS_COLOURS if name in classes]
+    assert classes == [name for name in palette.CLASS_COLOURS if name in classes]
 
 
 def test_heat_map_shows_shares_of_the_step(everything):

@@ -1,15 +1,14 @@
 """The page of results/report in Chromium, and the files of its figures."""
 
 import csv
-import json
 import re
 import time
 import xml.etree.ElementTree
 
 import made_up_run
 import pytest
+from chromium import background, cells, chromium, opened, overflow, prefer, size
 from program import report
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -31,43 +30,15 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    service = webdriver.chrome.service.Service("/usr/bin/chromedriver")
-    driver = webdriver.Chrome(service=service, options=options)
-    yield driver
-    driver.quit()
+def browser():
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture
 def page(browser, made):
-    """The page, freshly opened at 1280 x 900; at the end nothing was complained of or asked for."""
-    size(browser, 1280, 900)
-    browser.get_log("performance")
-    browser.get((made[0] / "report.html").as_uri())
-    yield browser
-    assert browser.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    ]
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert sum(url.startswith("file:") for url in asked) == 1
-
-
-def size(browser, width, height):
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def cells(table, column):
-    script = "return Array.from(arguments[0].tBodies[0].rows, r => r.cells[arguments[1]].innerText)"
-    return table.parent.execute_script(script, table, column)
+    with opened(browser, made[0] / "report.html") as shown:
+        yield shown
 
 
 def sections(browser):
@@ -149,15 +120,10 @@ def test_figures_enlarge(page, way):
     assert not dialog.is_displayed() and not dialog.find_elements(By.TAG_NAME, "svg")
 
 
-def background(browser):
-    return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-
-
 def test_dark_and_light(page):
     colours = {}
     for scheme in ("light", "dark"):
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        prefer(page, scheme)
         colours[scheme] = background(page)
     assert colours["light"] != colours["dark"]
     ink = "return getComputedStyle(document.querySelector('.plot svg')).color"
@@ -184,11 +150,10 @@ def test_no_horizontal_scroll(page, width):
     size(page, width, 844)
     page.refresh()
     page.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
-    wider = "const one = document.{}; return one.scrollWidth - one.clientWidth"
-    assert page.execute_script(wider.format("documentElement")) == 0
+    assert overflow(page) == 0
     assert page.execute_script("return innerWidth") == width
     page.find_element(By.CSS_SELECTOR, "[data-enlarge]").click()
-    assert page.execute_script(wider.format("querySelector('dialog')")) == 0
+    assert overflow(page, "querySelector('dialog')") == 0
     page.get_log("performance")
     page.refresh()
 

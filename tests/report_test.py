@@ -7,7 +7,7 @@ import subprocess
 
 import made_up_run
 import pytest
-from program import REPORT, report
+from program import ROOT, report
 
 
 def refused(*arguments):
@@ -124,7 +124,7 @@ def test_wrong_usage(tmp_path):
 
 def test_works_from_any_folder_and_through_a_link(tmp_path):
     link = tmp_path / "my report"
-    link.symlink_to(REPORT)
+    link.symlink_to(ROOT / "results/report")
     run = made_up_run.write(tmp_path / "a run.json", made_up_run.document(workloads=("memnet",)))
     result = subprocess.run([link, run.name], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0 and result.stdout.startswith("report.html: ")

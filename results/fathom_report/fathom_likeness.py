@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 from scipy.cluster import hierarchy
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import PROFILE
-from fathom_report.words import listed
+from fathom_runs.words import listed
 
 NAME = ("fathom-4", "Likeness of the workloads", "Fathom, Fig. 4")
 CUT = 0.3  # cosine distance below which steps are of one group
@@ -55,7 +55,7 @@ def likeness_sentence(distances, groups, classes, words):
     near, far = upper.idxmin(), upper.idxmax()
     named = []
     for names in groups:
-        kinds = dict.fromkeys(style.op_class(classes[name]) for name in names)
+        kinds = dict.fromkeys(palette.op_class(classes[name]) for name in names)
         named.append(f"{listed(names)} ({listed(kinds)})")
     fall = (
         f"are one group: {named[0]}"
@@ -84,9 +84,9 @@ def draw_likeness(figure, distances, clustering):
     drawn = hierarchy.dendrogram(clustering.linkage, no_plot=True)
     for across, along in zip(drawn["dcoord"], drawn["icoord"]):
         tree.plot(across, (np.array(along) - 5) / 10, color=style.INK, linewidth=1.2)
-    tree.axvline(CUT, color=style.SECOND, linewidth=1, linestyle="--")
+    tree.axvline(CUT, color=palette.SECOND, linewidth=1, linestyle="--")
     tree.annotate(
-        f"cut {CUT:g}", (CUT, -0.5), (0, 2), textcoords="offset points", color=style.SECOND
+        f"cut {CUT:g}", (CUT, -0.5), (0, 2), textcoords="offset points", color=palette.SECOND
     )
     tree.invert_xaxis()
     tree.set_xlabel("cosine distance of centroids\n(profiles of length 1)")
@@ -94,7 +94,7 @@ def draw_likeness(figure, distances, clustering):
     for y, one in enumerate(order):
         for x, other in enumerate(order):
             value = distances.loc[one, other]
-            colour = style.faded(style.FIRST, 0.8 * (1 - value))
+            colour = style.faded(palette.FIRST, 0.8 * (1 - value))
             marks.cell(cells, x, y, colour, f"{value:.2f}")
     cells.set_xlim(-0.5, count - 0.5)
     cells.set_ylim(count - 0.5, -0.5)

@@ -1,12 +1,12 @@
 """Fathom's Fig. 5: training and inference, CPU and GPU."""
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import usual_batch, without_variants
-from fathom_report.words import percent, plural, ranged, times
+from fathom_runs.words import percent, plural, ranged, times
 
 NAME = ("fathom-5", "Training and inference, CPU and GPU", "Fathom, Fig. 5")
-COLOURS = {"cpu": style.FIRST, "cuda": style.SECOND}
+COLOURS = {"cpu": palette.FIRST, "cuda": palette.SECOND}
 
 
 def train_and_infer(run):

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from fathom_report import fathom_likeness, laws, marks, style
+from fathom_report import fathom_likeness, laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import PROFILE, framework_as_one, training_types
-from fathom_report.words import listed, percent, plural
+from fathom_runs.words import listed, percent, plural
 
 NAMES = [
     ("fathom-2", "Cumulative time over op types", "Fathom, Fig. 2"),
@@ -83,7 +83,7 @@ def draw_cumulative(figure, data):
     (axis,) = style.axes(figure, 3.8)[0]
     labels = []
     for workload, one in data.groupby("workload", sort=False):
-        colour = style.class_colour(one.op_class.iloc[0])
+        colour = palette.class_colour(one.op_class.iloc[0])
         axis.plot(one["rank"], one.cumulative_pct, color=colour, alpha=0.85)
         at = one[one.cumulative_pct >= ENOUGH - 1e-9].iloc[0]
         axis.plot(at["rank"], at.cumulative_pct, "o", color=colour, markersize=6)
@@ -119,7 +119,7 @@ def heat_map(table, words):
     # Time between ops is shown however short it is: that it is short is worth knowing.
     kept = shares[shares.type.isin(most.index[most >= LEAST]) | (shares.op_class == "framework")]
     left_out = shares[~shares.type.isin(kept.type)]
-    rank = {name: number for number, name in enumerate(style.CLASS_COLOURS)}
+    rank = {name: number for number, name in enumerate(palette.CLASS_COLOURS)}
     kept = kept.assign(rank=kept.op_class.map(rank), most=kept.type.map(most))
     data = kept.sort_values(["rank", "most"], ascending=[True, False], kind="stable")
     data = data[["op_class", "type", "workload", "share_pct"]].reset_index(drop=True)
@@ -136,7 +136,7 @@ def heat_map_sentence(data, left_out, workloads, words):
     by_class = data.groupby(["workload", "op_class"]).share_pct.sum().unstack(fill_value=0)
     leading = by_class.loc[workloads].idxmax(axis=1)
     leads = [
-        f"{'time between ops' if name == 'framework' else style.op_class(name) + ' ops'} in {listed(ones.index)}"
+        f"{'time between ops' if name == 'framework' else palette.op_class(name) + ' ops'} in {listed(ones.index)}"
         for name, ones in leading.groupby(leading, sort=False)
     ]
     top = data.loc[data.share_pct.idxmax()]
@@ -160,15 +160,17 @@ def draw_heat_map(figure, data, workloads):
     for row in data.itertuples():
         x, y = workloads.index(row.workload), types.index(row.type)
         # The root shows small shares; numbers tell the rest.
-        colour = style.faded(style.class_colour(row.op_class), 0.85 * np.sqrt(row.share_pct / 100))
+        colour = style.faded(
+            palette.class_colour(row.op_class), 0.85 * np.sqrt(row.share_pct / 100)
+        )
         marks.cell(axis, x, y, colour, f"{row.share_pct:.0f}" if row.share_pct >= LEAST / 2 else "")
     axis.set_xlim(-0.5, len(workloads) - 0.5)
     axis.set_ylim(len(types) - 0.5, -0.5)
     marks.name_axes(axis, workloads, types)
     for op_class in dict.fromkeys(classes.values()):
         rows = [row for row, name in enumerate(types) if classes[name] == op_class]
-        letter = style.LETTERS.get(op_class)
-        text = f"{letter}  {style.op_class(op_class)}" if letter else style.op_class(op_class)
+        letter = palette.LETTERS.get(op_class)
+        text = f"{letter}  {palette.op_class(op_class)}" if letter else palette.op_class(op_class)
         axis.annotate(
             text,
             (1, (rows[0] + rows[-1]) / 2),
@@ -176,7 +178,7 @@ def draw_heat_map(figure, data, workloads):
             xytext=(10, 0),
             textcoords="offset points",
             va="center",
-            color=style.class_colour(op_class),
+            color=palette.class_colour(op_class),
             annotation_clip=False,
         )
         axis.axhline(rows[-1] + 0.5, color=style.INK, alpha=0.25, linewidth=0.8)

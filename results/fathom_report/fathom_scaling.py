@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import framework_as_one, one_setting, usual_batch, without_variants
-from fathom_report.words import listed, percent, plural
+from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-6", "Op times against threads", "Fathom, Fig. 6")
 HEAVIEST = (
@@ -157,7 +157,7 @@ def draw(figure, table, fits):
         limiting = mine.next_us.idxmax() if mine.next_us.notna().any() else None
         for op_type in chosen_types(table, fits, workload):
             one = table[(table.workload == workload) & (table.type == op_type)]
-            fit, colour = mine.loc[op_type], style.class_colour(one.op_class.iloc[0])
+            fit, colour = mine.loc[op_type], palette.class_colour(one.op_class.iloc[0])
             bare = fit.amdahl is None
             axis.plot(one.threads, one.us / 1e3, "-o" if bare else "o", color=colour, markersize=4)
             end = (one.threads.iloc[-1], one.us.iloc[-1] / 1e3)

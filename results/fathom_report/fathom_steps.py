@@ -3,10 +3,10 @@
 import matplotlib.ticker
 import pandas as pd
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import one_setting, usual_batch, without_variants
-from fathom_report.words import listed, percent, plural
+from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-1", "Op times over steps", "Fathom, Fig. 1")
 HEAVIEST = 3  # op types of each workload
@@ -120,7 +120,7 @@ def draw(figure, data):
     for axis, workload in zip(axes, workloads):
         labels = []
         for name, one in data[data.workload == workload].groupby("type", sort=False):
-            colour = style.class_colour(one.op_class.iloc[0])
+            colour = palette.class_colour(one.op_class.iloc[0])
             axis.plot(one.step, one.us / 1e3, color=colour, linewidth=1.2)
             cv = one.cv_pct.iloc[0]
             arrow = " ↗" if one.drift_rho.iloc[0] > 0 else " ↘"

@@ -5,7 +5,7 @@ import matplotlib.patches
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from fathom_report import style
+from fathom_report import palette, style
 
 
 def spread(positions, gap):
@@ -55,9 +55,9 @@ def leader(axis, start, end, colour):
 
 def class_key(axis, classes, title=None, where="lower right"):
     """A legend of those classes that a figure shows, in their order."""
-    shown = [name for name in style.CLASS_COLOURS if name in set(classes)]
+    shown = [name for name in palette.CLASS_COLOURS if name in set(classes)]
     handles = [
-        matplotlib.patches.Patch(color=style.CLASS_COLOURS[name], label=style.op_class(name))
+        matplotlib.patches.Patch(color=palette.CLASS_COLOURS[name], label=palette.op_class(name))
         for name in shown
     ]
     axis.legend(handles=handles, title=title, loc=where, handlelength=0.9, alignment="left")

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.ours_roofline import roof_of
 from fathom_report.selection import one_setting
-from fathom_report.words import listed, plural
+from fathom_runs.words import listed, plural
 from op_sums import BACKENDS
 
 NAMED = 1.25  # cold over hot from which on a type is named
@@ -38,7 +38,7 @@ def pairs(run):
     roof = roof_of(run.context, both.iloc[0])
     data = both[["workload", "type", "layer", "pass_"]].rename(columns={"pass_": "pass"})
     data = data.assign(
-        op_class=both.type.map(style.TYPE_CLASSES).fillna("framework"),
+        op_class=both.type.map(palette.TYPE_CLASSES).fillna("framework"),
         hot_us=both.us,
         cold_us=both.us_cold,
         cold_over_hot=both.us_cold / both.us,
@@ -79,7 +79,7 @@ def sentence(data, roof, words):
 def draw(figure, data, roof):
     (axis,) = style.axes(figure, 4.2)[0]
     for op_class, one in data.groupby("op_class"):
-        colour = style.class_colour(op_class)
+        colour = palette.class_colour(op_class)
         rate = one.hot_bytes_per_second / 1e9
         axis.scatter(
             rate,
@@ -119,7 +119,7 @@ def draw(figure, data, roof):
                 top.hot_bytes_per_second / 1e9,
                 top.cold_over_hot,
                 op_type,
-                style.class_colour(top.op_class),
+                palette.class_colour(top.op_class),
             )
         )
     marks.point_labels(axis, labels)

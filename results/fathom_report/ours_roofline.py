@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pandas as pd
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import as_the_step_runs, calls, of_setting, one_setting, usual_batch
-from fathom_report.words import listed, percent, plural, ranged
+from fathom_runs.words import listed, percent, plural, ranged
 
 NAME = ("ours-1", "Roofline of ops and steps", "Ours")
 UNITS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -58,7 +58,7 @@ def op_points(ops):
             "type": ops.type,
             "layer": ops.layer,
             "pass": ops.pass_,
-            "op_class": ops.type.map(style.TYPE_CLASSES).fillna("framework"),
+            "op_class": ops.type.map(palette.TYPE_CLASSES).fillna("framework"),
             "us_per_step": ops.us * np.maximum(calls(ops, "train"), calls(ops, "infer")),
             "flops_per_byte": ops.flops / ops.bytes,
             "flops": ops.flops,
@@ -128,7 +128,7 @@ def draw(figure, data, roof, words):
     shares = ops.us_per_step / ops.groupby("workload").us_per_step.transform("max")
     sizes = 14 + 90 * shares.fillna(0)
     for op_class, one in ops.groupby("op_class"):
-        colour = style.class_colour(op_class)
+        colour = palette.class_colour(op_class)
         axis.scatter(
             one.flops_per_byte,
             one.flops / 1e9,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fathom_report import marks, style
+from fathom_report import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
     as_the_step_runs,
@@ -12,7 +12,7 @@ from fathom_report.selection import (
     that_have,
     usual_batch,
 )
-from fathom_report.words import percent, ranged
+from fathom_runs.words import percent, ranged
 
 NAME = ("ours-4", "A step is its ops and a remainder", "Ours")
 BETWEEN, WITHOUT, REST = "between ops", "ops without rows", "remainder"
@@ -54,7 +54,7 @@ def parts(run):
         outside = types[types.op_class == "framework"].us.sum()
         op_types = types[types.op_class != "framework"]
         without = op_types[~op_types.type.isin(alone.index)].us.sum()
-        classes = alone.index.map(lambda one: style.TYPE_CLASSES.get(one, "framework"))
+        classes = alone.index.map(lambda one: palette.TYPE_CLASSES.get(one, "framework"))
         times = alone.groupby(classes).sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
         times = {part: us for part, us in times.items() if us > 0}
         times[REST] = whole - sum(times.values())
@@ -95,7 +95,7 @@ def sentence(data, words):
 def draw(figure, data):
     steps = list(dict.fromkeys(zip(data.workload, data["mode"])))
     (axis,) = style.axes(figure, 1.5 + 0.27 * len(steps))[0]
-    colours = style.CLASS_COLOURS | {BETWEEN: style.CLASS_COLOURS["framework"], WITHOUT: "none"}
+    colours = palette.CLASS_COLOURS | {BETWEEN: palette.CLASS_COLOURS["framework"], WITHOUT: "none"}
     shown = [part for part in colours if (data.part == part).any()]
     for y, (workload, mode) in enumerate(steps):
         mine = (
@@ -115,7 +115,7 @@ def draw(figure, data):
     axis.set_xlabel("% of the timed step; beside: the remainder")
     kinds = [
         (
-            style.op_class(part),
+            palette.op_class(part),
             {"marker": "s", "color": style.INK, "markerfacecolor": colours[part]}
             if part == WITHOUT
             else {"marker": "s", "color": colours[part]},

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from fathom_report import laws, marks, style
+from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import calls, of_setting, one_setting, that_have, usual_batch
-from fathom_report.words import percent, plural, time_words
+from fathom_runs.words import percent, plural, time_words
 
 NAME = ("ours-2", "Framework tax by op type", "Ours")
 LEAST = 0.5  # percent of a step below which a type is noise
@@ -96,7 +96,7 @@ def draw(figure, data):
     ratio = data.in_step_us / data.fastest_alone_us
     for y, (op_type, mean) in enumerate(types.items()):
         mine = data.type == op_type
-        colour = style.class_colour(data[mine].op_class.iloc[0])
+        colour = palette.class_colour(data[mine].op_class.iloc[0])
         line = ":" if (data[mine].backends < 2).all() else "-"
         axis.plot([1, mean], [y, y], line, color=colour, linewidth=2.5, alpha=0.6)
         for mode, fill in (("train", colour), ("infer", "none")):
@@ -124,7 +124,7 @@ def draw(figure, data):
     axis.set_xlabel(
         "time in the step over the fastest kernels alone; dotted: LibTorch's is the only one"
     )
-    grey = style.class_colour("framework")
+    grey = palette.class_colour("framework")
     kinds = [
         ("training", {"marker": "o", "color": grey}),
         ("inference", {"marker": "o", "color": grey, "markerfacecolor": "none"}),

@@ -1,14 +1,11 @@
 """The page: figures, what is missing, and tables, in one file that needs nothing else."""
 
-import base64
-import hashlib
 import pathlib
 import re
-import string
 from html import escape
 
-from fathom_report import machine
-from fathom_report.table import csv_element, readable, table
+from fathom_report import machine, parts
+from fathom_report.table import csv_element, table
 
 HERE = pathlib.Path(__file__).parent
 GROUPS = {"fathom": "Fathom", "tbd": "TBD", "ours": "fathom_bench"}  # by the start of a key
@@ -25,41 +22,34 @@ SETTING = ("device", "threads", "precision", "cache", "backend")
 
 def page(run, figures, missing, images):
     """The page's text; `images` holds the figures' SVG by key."""
-    script = (HERE / "page.js").read_text()
-    digest = base64.b64encode(hashlib.sha256(("\n" + script).encode()).digest()).decode()
     frames = {key: frame for key in TABLES if len(frame := getattr(run, key))}
     heading = machine.title(run.context)
-    return string.Template((HERE / "page.html").read_text()).substitute(
+    return parts.page(
+        HERE / "page.html",
+        [HERE / "page.css"],
+        [HERE / "page.js"],
         title=escape(f"{heading}: fathom_bench report"),
         heading=escape(heading),
         facts=machine.facts(run),
-        notes=notes(run.notes),
+        notes=parts.notes(run.notes),
         context=machine.cards(run),
         contents=contents(figures, missing, frames),
         figures="\n".join(section(figure, images[figure.key]) for figure in figures),
         missing=absent(missing),
         tables="\n".join(whole_table(key, frame) for key, frame in frames.items()),
-        style=(HERE / "page.css").read_text(),
-        script=script,
-        script_hash=f"sha256-{digest}",
     )
 
 
-def notes(lines):
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f'<ul class="notes">{items}</ul>' if items else ""
-
-
 def contents(figures, missing, frames):
-    parts = []
+    groups = []
     for start, name in GROUPS.items():
         links = [link(one.key, one.title) for one in figures if one.key.startswith(start)]
         links += [
             link("missing", one.title, "absent") for one in missing if one.key.startswith(start)
         ]
-        parts.append((name, links))
-    parts.append(("Tables", [link(key, TABLES[key][0]) for key in frames]))
-    return "\n".join(f"<h2>{name}</h2><ul>{''.join(links)}</ul>" for name, links in parts if links)
+        groups.append((name, links))
+    groups.append(("Tables", [link(key, TABLES[key][0]) for key in frames]))
+    return "\n".join(f"<h2>{name}</h2><ul>{''.join(links)}</ul>" for name, links in groups if links)
 
 
 def link(key, title, kind=""):
@@ -77,22 +67,12 @@ def section(figure, image):
 <figcaption class="sentence">{sentence}</figcaption>
 <div class="plot" tabindex="0" role="group" aria-label="{title}: Enter enlarges">{image}</div>
 </figure>
-{tools("enlarge", "svg", "png", "csv")}
+{parts.tools("enlarge", "svg", "png", "csv")}
 <details><summary>Data, {len(figure.data)} rows</summary>
 {table(figure.data, figure.title)}
 </details>
 {csv_element(figure.data)}
 </section>"""
-
-
-def tools(*kinds):
-    buttons = "".join(
-        '<button type="button" data-enlarge>Enlarge</button>'
-        if kind == "enlarge"
-        else f'<button type="button" data-save="{kind}">Save {kind.upper()}</button>'
-        for kind in kinds
-    )
-    return f'<div class="tools">{buttons}</div>'
 
 
 def absent(missing):
@@ -108,11 +88,11 @@ def absent(missing):
 def with_code(text):
     """Escaped, with commands and options as code."""
     commands = r"\./fathom_bench( -\S+)*|--fathom_\w+(=[\w.,]+)?"
-    parts, end = [], 0
+    pieces, end = [], 0
     for found in re.finditer(commands, text):
-        parts += [escape(text[end : found.start()]), f"<code>{escape(found[0])}</code>"]
+        pieces += [escape(text[end : found.start()]), f"<code>{escape(found[0])}</code>"]
         end = found.end()
-    return "".join(parts) + escape(text[end:])
+    return "".join(pieces) + escape(text[end:])
 
 
 def whole_table(key, frame):
@@ -122,13 +102,5 @@ def whole_table(key, frame):
     shown = frame.drop(columns=HIDDEN.union(same) & set(frame.columns))
     if "label" in shown:
         shown = shown[[*shown.columns.drop("label"), "label"]]
-    return f"""<section id="{key}"><h2>{title}</h2>
-<p class="source">{what}{escape(f" All: {agree}." if agree else "")}</p>
-<div class="search"><label for="search-{key}">Search</label>
-<input id="search-{key}" type="search" autocomplete="off"><output for="search-{key}">{len(frame)} rows</output></div>
-<details{" open" if len(frame) <= 200 else ""}><summary>Rows</summary>
-{table(readable(shown), title)}
-</details>
-{tools("csv")}
-{csv_element(frame)}
-</section>"""
+    what += f" All: {agree}." if agree else ""
+    return parts.searchable(key, title, what, shown, data=frame, is_open=len(frame) <= 200)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from op_sums import tokens
-from fathom_report.source import RunError, counters, document, is_measured, is_samples, samples
-from fathom_report.source import text_of
+from fathom_runs.source import RunError, counters, document, is_measured, is_samples, samples
+from fathom_runs.source import text_of
 
 MACHINE = ("host_name", "cpu", "gpu")
 # What may differ between files of one machine without a note: it says when and how, not what was measured.

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fathom_report.words import plural
+from fathom_runs.words import plural
 from op_sums import BACKENDS, COUNTS
 
 # Only where a run has several batch sizes equally often: that of Fathom comes first.

@@ -29,6 +29,10 @@ SCALED = {
 }
 
 
+class Html(str):
+    """A cell that is HTML already."""
+
+
 def heading(column):
     """A column's name as read, its unit behind a comma."""
     words = column.strip("_").split("_")
@@ -52,6 +56,8 @@ def readable(frame):
 
 def cell(value):
     """A value as read: four digits or all of a large number's, grouped; nothing where it is unknown."""
+    if isinstance(value, Html):
+        return value
     if value is None or isinstance(value, float) and math.isnan(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

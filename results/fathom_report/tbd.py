@@ -2,17 +2,17 @@
 
 import pandas as pd
 
-from fathom_report import laws, marks, style, tbd_ops
+from fathom_report import laws, marks, palette, style, tbd_ops
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import one_setting
-from fathom_report.words import listed, ranged, times
+from fathom_runs.words import listed, ranged, times
 
 SWEEP = "training steps of at least two batch sizes: ./fathom_bench --fathom_batch=8,16,32 --benchmark_out=run.json"
 THROUGHPUT = ("tbd-1", "Throughput against batch", "TBD, Fig. 4")
 UTILISATION = ("tbd-2", "Utilisation against batch", "TBD, Figs. 5 and 6")
 MEMORY = ("tbd-3", "Memory against batch", "TBD, Fig. 8")
 SATURATED = 10  # percent of throughput that a doubling of the batch still brings, at most
-AT_PEAK = {name: f"memory_{name}_at_peak_bytes" for name in style.MEMORY_COLOURS}
+AT_PEAK = {name: f"memory_{name}_at_peak_bytes" for name in palette.MEMORY_COLOURS}
 
 
 def figures(run):
@@ -85,7 +85,7 @@ def draw_lines(axis, table, column, log=True):
     """A line a workload, by name at its end."""
     labels = []
     for number, (workload, one) in enumerate(table.groupby("workload", sort=False)):
-        colour = style.LINE_COLOURS[number % len(style.LINE_COLOURS)]
+        colour = palette.LINE_COLOURS[number % len(palette.LINE_COLOURS)]
         one = one[one[column].notna()]
         if one.empty:
             continue
@@ -215,7 +215,7 @@ def growth(data):
 def draw_memory(figure, data):
     workloads = list(dict.fromkeys(data.workload))
     axes = style.panels(figure, len(workloads), columns=3, height=2.0)
-    kinds = [kind for kind in style.MEMORY_COLOURS if (data.memory_class == kind).any()]
+    kinds = [kind for kind in palette.MEMORY_COLOURS if (data.memory_class == kind).any()]
     for axis, workload in zip(axes, workloads):
         table = data[data.workload == workload].pivot(
             index="batch", columns="memory_class", values="at_peak_bytes"
@@ -226,11 +226,11 @@ def draw_memory(figure, data):
         for kind in [kind for kind in kinds if kind in table]:
             size = table[kind].fillna(0).to_numpy() / unit
             bars = [str(batch) for batch in table.index]
-            axis.bar(bars, size, 0.7, bottom, color=style.MEMORY_COLOURS[kind])
+            axis.bar(bars, size, 0.7, bottom, color=palette.MEMORY_COLOURS[kind])
             bottom = bottom + size
         style.grid(axis, "y")
         axis.set_title(workload)
         axis.set_ylabel(name)
         axis.set_xlabel("batch")
-    colours = [(kind, {"marker": "s", "color": style.MEMORY_COLOURS[kind]}) for kind in kinds]
+    colours = [(kind, {"marker": "s", "color": palette.MEMORY_COLOURS[kind]}) for kind in kinds]
     marks.marker_key(figure, colours, columns=4)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fathom_report import marks, style
+from fathom_report import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
     as_the_step_runs,
@@ -13,7 +13,7 @@ from fathom_report.selection import (
     usual_batch,
     without_variants,
 )
-from fathom_report.words import percent, plural, time_words
+from fathom_runs.words import percent, plural, time_words
 
 NAME = ("tbd-4", "The longest ops below the model's average efficiency", "TBD, Tables 5 and 6")
 LONGEST = 4  # of each workload
@@ -106,7 +106,7 @@ def draw(figure, data):
             axis.axhline(y - 0.5, color=style.INK, alpha=0.25, linewidth=0.8)
             text = f"{row.workload}, step {percent(row.step_flops_pct_peak)}"
             axis.text(1.6 * most, y, text, ha="right", va="center", weight="bold")
-        colour = style.FIRST if row.peak == "flops" else style.SECOND
+        colour = palette.FIRST if row.peak == "flops" else palette.SECOND
         axis.barh(y, row.pct_of_step, 0.62, color=style.faded(colour, 0.85))
         axis.text(row.pct_of_step, y, f" {percent(row.pct_of_peak)}", va="center")
     axis.set_ylim(len(shown) - 0.5, -0.5)
@@ -116,7 +116,7 @@ def draw(figure, data):
     axis.spines["left"].set_visible(False)
     axis.set_xlabel("% of the training step (ops alone, times their calls)")
     kinds = [
-        ("beside: share of the FLOP/s peak", style.FIRST),
-        ("of the peak of bytes", style.SECOND),
+        ("beside: share of the FLOP/s peak", palette.FIRST),
+        ("of the peak of bytes", palette.SECOND),
     ]
     marks.marker_key(figure, [(name, {"marker": "s", "color": colour}) for name, colour in kinds])

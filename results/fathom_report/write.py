@@ -4,7 +4,7 @@ import itertools
 
 from fathom_report import fathom, ours, page, render, table, tbd
 from fathom_report.figure import Figure
-from fathom_report.output import make_folder, replace
+from fathom_runs.output import make_folder, replace
 
 
 def report(run, path, folder=None):

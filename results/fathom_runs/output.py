@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from fathom_report.source import RunError
+from fathom_runs.source import RunError
 
 
 def replace(path, text):

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/context.h"
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/options.h"
+#include "benchmarks/rows.h"
+
+namespace fathom::benchmarks {
+
+/// What a row's own process left.
+struct IsolatedRow {
+  std::vector<benchmark::BenchmarkReporter::Run> runs;  ///< a failed one among them says why
+  std::string samples;                                  ///< lines of --fathom_samples
+};
+
+/// Runs rows in processes of their own (--fathom_isolate): what crashes, hangs or eats memory there
+/// is the failure of one row.
+class Isolation {
+ public:
+  /// `peaks` are told to the children. Throws std::runtime_error where
+  /// there is no room for their files.
+  Isolation(const Options& options, const ContextEntries& peaks);
+  ~Isolation();
+  Isolation(const Isolation&) = delete;
+  Isolation& operator=(const Isolation&) = delete;
+
+  /// `family` numbers the row; `tick` is called once a second, `warn` with each line that the
+  /// child has for the user.
+  IsolatedRow run(const Row& row, int64_t family, const std::function<void()>& tick,
+                  const std::function<void(const std::string& line)>& warn) const;
+
+ private:
+  std::vector<std::string> arguments(const Row& row) const;
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+
+  const Options& options_;
+  std::filesystem::path folder_;
+  bool knows_peaks_;
+};
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,1 @@
+"""Two programs by turns, row by row, so that what drifts on the machine hits both alike."""

@@ -1,0 +1,135 @@
+"""Runs two builds by turns, one row after the other, and says which rows of the second are slower.
+
+results/ab build/default/fathom_bench other/build/default/fathom_bench -o ab -- --fathom_threads=1 --fathom_profile
+
+A row's rounds follow each other, each a process of its own; which program comes first changes from round to round.
+Writes ab/a.json and ab/b.json, whose repetitions are the rounds, then does what results/gate ab/a.json ab/b.json does.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+import uuid
+
+from fathom_ab.merge import repetitions
+from fathom_ab.program import Program
+from fathom_gate import __main__ as gate
+from fathom_runs.output import make_folder, replace
+from fathom_runs.source import RunError
+
+BLOCK = 3  # rounds that are near enough in time to be compared
+
+
+def main():
+    arguments, passed = parsed()
+    programs = [Program(path, passed) for path in (arguments.a, arguments.b)]
+    files = [arguments.output / name for name in ("a.json", "b.json")]
+    try:
+        make_folder(arguments.output)
+        rows = common(programs)
+        begin(files)
+        run(programs, rows, files, arguments.rounds)
+    except RunError as error:
+        print(f"ab: {error}", file=sys.stderr)
+        return 2
+    return gate.main([*map(str, files)])
+
+
+def common(programs):
+    first, second = (program.rows() for program in programs)
+    also = set(second)
+    rows = [name for name in first if name in also]
+    if not rows:
+        raise RunError(
+            f"{programs[1].path}: has none of the {len(first)} rows of {programs[0].path}, expected "
+            "rows of the same names"
+        )
+    return rows
+
+
+def begin(files):
+    """Clears what an earlier run left."""
+    for file in files:
+        for path in (file, errors_of(file)):
+            path.unlink(missing_ok=True)
+
+
+def errors_of(file):
+    return file.with_name(file.name + ".errors.jsonl")
+
+
+def run(programs, rows, files, rounds):
+    """Measures every row; both files are whole after each."""
+    marks = {"ab_id": uuid.uuid4().hex, "ab_rounds": str(rounds), "ab_block": str(BLOCK)}
+    entries = [[], []]
+    started = time.monotonic()
+    for index, name in enumerate(rows):
+        runs = [[], []]
+        for turn in range(rounds):
+            show(index, rows, turn, rounds, time.monotonic() - started)
+            for side in (0, 1) if turn % 2 == 0 else (1, 0):
+                found, reason = programs[side].measure(name)
+                if reason is not None:
+                    record = {"name": name, "repetition": turn, "reason": reason}
+                    with errors_of(files[side]).open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(record) + "\n")
+                    print(f"ab: {programs[side].path}: {name}: {reason}", file=sys.stderr)
+                runs[side].append(found)
+        for side, program in enumerate(programs):
+            entries[side] += repetitions(runs[side], index)
+            typed = " ".join([str(program.path), *program.arguments])
+            context = program.context | marks | {"command_line": typed}
+            whole = {"context": context, "benchmarks": entries[side]}
+            replace(files[side], json.dumps(whole, indent=1) + "\n")
+    show_nothing()
+
+
+def show(index, rows, turn, rounds, elapsed):
+    """A status line where stderr is a terminal."""
+    if not sys.stderr.isatty():
+        return
+    done = (index * rounds + turn) / (len(rows) * rounds)
+    left = f", about {elapsed * (1 - done) / done / 60:.0f} min left" if done else ""
+    text = f"[{index + 1}/{len(rows)}] round {turn + 1} of {rounds}{left}  {rows[index]}"
+    print(f"\r\033[K{text[:120]}", end="", file=sys.stderr, flush=True)
+
+
+def show_nothing():
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+
+
+def parsed():
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    parser = argparse.ArgumentParser(
+        prog="results/ab",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("a", type=pathlib.Path, metavar="A", help="the program to compare with")
+    add("b", type=pathlib.Path, metavar="B", help="the program that may be slower")
+    add(
+        "-o",
+        dest="output",
+        type=pathlib.Path,
+        metavar="DIR",
+        default=pathlib.Path("ab"),
+        help="folder for a.json and b.json (ab)",
+    )
+    add("--rounds", type=rounds_of, metavar="N", default=9, help="runs of each program a row (9)")
+    parser.epilog = "What follows -- goes to both programs, such as --benchmark_filter=REGEX."
+    return parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
+
+
+def rounds_of(text):
+    if not text.isdecimal() or not 2 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number between 2 and 1000")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Files of --benchmark_out as dashboards want them."""

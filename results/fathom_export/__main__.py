@@ -1,0 +1,80 @@
+"""Writes what dashboards read, of the JSON that fathom_bench writes.
+
+results/export medians run.json -o medians.json
+results/export counters run.json --counter peak_memory_bytes -o memory.json
+results/export bencher run.json --counter flops --counter peak_memory_bytes -o bencher.json
+results/export lnt run.json -o report.json
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+from fathom_export import bencher, counters, lnt, medians
+from fathom_runs import repetitions
+from fathom_runs.output import replace
+from fathom_runs.source import RunError
+from fathom_runs.words import plural
+
+FORMS = {
+    "medians": (medians, "Google Benchmark's JSON, an entry a benchmark: the median"),
+    "counters": (counters, "a counter as github-action-benchmark's custom list"),
+    "bencher": (bencher, "time and counters as Bencher Metric Format"),
+    "lnt": (lnt, "a report for LLVM's LNT"),
+}
+
+
+def main():
+    arguments = parsed()
+    form, _ = FORMS[arguments.form]
+    try:
+        if arguments.file.resolve() == arguments.output.resolve():
+            raise RunError(f"{arguments.file}: is read and would be written, expected another -o")
+        if arguments.output.is_dir():
+            raise RunError(f"{arguments.output}: is a folder, expected a file to write")
+        read = repetitions.read(arguments.file)
+        made = form.document(read.context, read.measured, arguments)
+        replace(arguments.output, json.dumps(made, indent=1, allow_nan=False) + "\n")
+    except RunError as error:
+        print(f"export: {error}", file=sys.stderr)
+        return 2
+    print(f"{arguments.output}: {said(made, read.measured, arguments)}")
+    return 0
+
+
+def said(made, benchmarks, arguments):
+    """How much was written, and what it is called on the other side."""
+    if arguments.form == "counters":
+        tool = counters.tool(arguments.counter)
+        return f"{arguments.counter} of {plural(len(made), 'row')}, for tool: {tool}"
+    most = max(len(benchmark.entries) for benchmark in benchmarks)
+    words = f"{plural(len(benchmarks), 'row')} of {plural(most, 'repetition')}"
+    if arguments.form == "lnt":
+        return f"{words}, machine {made['machine']['name']}, order {made['run']['llvm_project_revision']}"
+    return words
+
+
+def parsed():
+    parser = argparse.ArgumentParser(
+        prog="results/export",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    forms = parser.add_subparsers(dest="form", required=True)
+    adds = {}
+    for name, (_, words) in FORMS.items():
+        adds[name] = forms.add_parser(name, help=words, description=words).add_argument
+        adds[name]("file", type=pathlib.Path, metavar="FILE", help="JSON of --benchmark_out")
+        adds[name]("-o", dest="output", type=pathlib.Path, metavar="OUT", required=True)
+    adds["counters"]("--counter", required=True, help="a field of results/README.md")
+    adds["bencher"](
+        "--counter", action="append", default=[], help="beside the time; may be given again"
+    )
+    adds["lnt"]("--machine", help="its name in LNT (the CPU, how many, and the GPU)")
+    adds["lnt"]("--order", help="what LNT sorts runs by (date and commit)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""What is known of a counter: that a file has it, its unit, and which way is better."""
+
+import difflib
+import re
+
+from fathom_runs.source import RunError
+
+# By what a name says; the first that fits.
+UNITS = {
+    "items_per_second": "samples/s",
+    "flops": "FLOP/s",
+    "bytes": "byte/s",
+    "flops_per_step": "FLOP",
+    "pct_.*|.*_pct(_.*)?": "%",
+    ".*_us": "us",
+    ".*_bytes": "byte",
+    ".*_j": "J",
+}
+BIGGER_IS_BETTER = "items_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct"
+
+
+def found(path, benchmarks, counter):
+    """The benchmarks that have it; throws where none has."""
+    having = [benchmark for benchmark in benchmarks if counter in benchmark.counters]
+    if having:
+        return having
+    known = sorted(set().union(*(benchmark.counters for benchmark in benchmarks)))
+    near = difflib.get_close_matches(counter, known, n=1) or known
+    expected = f"expected {', '.join(near)}" if near else "the file has no counter"
+    raise RunError(f"{path}: no row has the counter {counter!r}, {expected}")
+
+
+def unit(counter):
+    fitting = (unit for name, unit in UNITS.items() if re.fullmatch(name, counter))
+    return next(fitting, "")
+
+
+def bigger_is_better(counter):
+    return bool(re.fullmatch(BIGGER_IS_BETTER, counter))

@@ -1,0 +1,73 @@
+"""A report for LLVM's LNT, in the format that `lnt submit` and `lnt import` read."""
+
+import datetime
+import re
+
+from fathom_runs.source import RunError
+
+# Hardware only: LNT refuses a run where what it knows of a machine has changed.
+MACHINE = ("num_cpus", "cpu_capability", "gpu", "gpu_memory_bytes")
+# What a reader of one run wants to know; LNT sends all of it to every graph.
+RUN = ("fathom_version", "git_commit", "command_line", "host_name", "affinity", "compiler")
+RUN += ("compiler_flags", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
+RUN += ("cuda_driver", "cuda_runtime", "cublas", "cudnn")
+RUN += ("openmp", "malloc", "fathom_malloc", "fathom_mkl", "seed", "data", "rom")
+LONGEST = 256  # what LNT's tables hold of a name
+SUFFIX = "/process_time/real_time"
+
+
+def document(context, benchmarks, arguments):
+    """All repetitions as samples, in microseconds: LNT overlooks changes below 0.01 of its unit, whatever that is."""
+    date = utc(arguments.file, context)
+    hardware = str(context.get("cpu") or context.get("host_name") or "unknown")
+    run = {"llvm_project_revision": arguments.order or order(context, date)}
+    run |= {"start_time": date.isoformat(), "end_time": date.isoformat()}
+    return {
+        "format_version": "2",
+        "machine": {"name": arguments.machine or machine(context, hardware), "hardware": hardware}
+        | texts(context, MACHINE),
+        "run": run | texts(context, RUN),
+        "tests": [test(arguments.file, benchmark) for benchmark in benchmarks],
+    }
+
+
+def test(path, benchmark):
+    name = dotted(benchmark.name)
+    if len(name) > LONGEST:
+        raise RunError(f"{path}: {name} has {len(name)} characters, expected {LONGEST} at most")
+    memory = benchmark.values("memory_peak_bytes")
+    made = {"name": name, "execution_time": benchmark.times_us}
+    return made | ({"mem_bytes": memory} if memory else {})
+
+
+def dotted(name):
+    """LNT shows what follows the last slash. As --benchmark_filter, the dots find the row again."""
+    return name.removesuffix(SUFFIX).replace("/", ".")
+
+
+def utc(path, context):
+    """When the run began; LNT drops time zones."""
+    try:
+        date = datetime.datetime.fromisoformat(context["date"])
+        return date.astimezone(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        found = str(context.get("date", "missing"))[:40]
+        raise RunError(
+            f"{path}: date is {found!r}, expected as 2026-01-31T12:00:00+00:00"
+        ) from error
+
+
+def order(context, date):
+    """LNT sorts by the numbers in it, the first first: time, then the commit's digits."""
+    commit, *dirty = str(context.get("git_commit", "")).split("-")
+    return "-".join(filter(None, (f"{date:%Y%m%d%H%M%S}", commit[:12], *dirty)))
+
+
+def machine(context, hardware):
+    """Of the hardware: a CI's hosts change their names."""
+    parts = (hardware, f"{context.get('num_cpus', '')} CPUs", context.get("gpu"))
+    return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(map(str, filter(None, parts)))).strip("-")
+
+
+def texts(context, keys):
+    return {key: str(context[key]) for key in keys if key in context}

@@ -1,0 +1,32 @@
+"""The verdict as text for a terminal or a log."""
+
+from fathom_gate import words
+from fathom_runs.names import short
+from fathom_gate.verdict import Class
+
+COLOURS = {Class.SLOWER: "31", Class.FASTER: "32", Class.AMBIGUOUS: "33", Class.SAME: "0"}
+SHOWN = (Class.SLOWER, Class.FASTER, Class.AMBIGUOUS, Class.SAME)
+
+
+def text(comparison, everything=False, colours=False):
+    """Lines: what was compared, rows that moved with their causes, counts, the verdict."""
+    base, new, judged = comparison.base, comparison.new, comparison.judged
+    lines = [f"{base.path}: {base.words}", f"{new.path}: {new.words}"]
+    lines += [f"note: {one}" for one in comparison.notes]
+    lines.append("")
+    for one in SHOWN:
+        rows = judged.of(one) if one in (Class.SLOWER, Class.FASTER) or everything else []
+        lines += [line for row in rows for line in of_row(row, comparison, colours)]
+    lines += words.missing(judged)
+    lines += words.counts(judged)
+    lines.append(words.verdict(judged))
+    return "\n".join(lines) + "\n"
+
+
+def of_row(row, comparison, colours):
+    label = f"{row.judged.value:<9}"
+    if colours:
+        label = f"\033[{COLOURS[row.judged]}m{label}\033[0m"
+    yield f"{label} {short(row.name)}  {words.times(row)}, {words.change(row)}, q {row.q:.2g}"
+    for cause in comparison.causes.get(row.name, []):
+        yield f"{'':9}   {words.cause_words(row, cause)}"

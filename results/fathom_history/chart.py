@@ -1,0 +1,68 @@
+"""The chart of a model row: its trend, the stack of its op types below, dates below both."""
+
+import numpy as np
+
+from fathom_history import stack, svg, trend
+
+GAP = 40  # between trend and stack, for letters and the stack's unit
+DATE = 62  # width of a date
+
+
+def drawn(series, found, machine, marks):
+    """One `<svg>`."""
+    columns = svg.Columns(len(machine.runs))
+    layers = stack.layers(machine.types.get(series.name, {}))
+    unit = svg.unit(np.nanmedian(series.us))
+    bottom = trend.TOP + trend.HEIGHT
+    parts = []
+    if layers:
+        bars, bottom = stack.drawn(layers, columns, bottom + GAP, unit)
+        parts.append(bars)
+    parts.append(trend.mark_lines(marks, columns, bottom))
+    parts.append(trend.drawn(series, found, columns, unit))
+    parts.append(trend.change_lines(found.changes, columns, bottom))
+    end = bottom + (14 if layers or not marks else 30)
+    parts.append(dates(machine.runs, columns, end))
+    if layers:
+        names, end = stack.key(layers, end + 17)
+        parts.append(names)
+    return svg.element(
+        "svg",
+        "".join(parts),
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {svg.WIDTH} {end + 6}",
+        font_size=svg.TEXT,
+        font_family="sans-serif",
+        fill="currentColor",
+        data_left=svg.LEFT,
+        data_step=round(columns.step, 3),
+    )
+
+
+def dates(runs, columns, y):
+    """As many as fit, the first and the last among them."""
+    room = int((svg.WIDTH - svg.LEFT - svg.RIGHT) // DATE)
+    count = min(room, len(runs))
+    places = sorted({round(k * (len(runs) - 1) / max(count - 1, 1)) for k in range(count)})
+    parts, end = [], 0
+    for run in places:
+        x = min(max(columns.x(run), svg.LEFT + DATE / 2 - 12), svg.WIDTH - DATE / 2)
+        if x - DATE / 2 < end:
+            continue
+        end = x + DATE / 2
+        parts.append(svg.text(x, y, runs[run].day, text_anchor="middle", fill_opacity=".7"))
+    return "".join(parts)
+
+
+def sparkline(series, found):
+    """A row's times in a cell of a table, its changes as lines across."""
+    kept = [run for run in series.known if run not in found.aside]
+    scale = trend.scale_of(series.us[kept], 2, 20)
+    count = len(series.us)
+    line = [(100 * (run + 0.5) / count, scale.y(series.us[run])) for run in kept]
+    parts = [svg.path(line, stroke="currentColor")]
+    for change in found.changes:
+        colour = trend.SLOWER if change.percent > 0 else trend.FASTER
+        place = 100 * change.run / count
+        parts.append(svg.path([(place, 0), (place, 22)], stroke=colour, stroke_width=1.5))
+    return svg.element("svg", "".join(parts), viewBox="0 0 100 22", class_="spark")

@@ -1,0 +1,63 @@
+"""Runs by machine, and each row's times over the runs of one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fathom_runs.names import kind, step_of
+from fathom_runs.context import MACHINE
+from fathom_history.run import Run
+from fathom_report import machine
+
+
+@dataclass(frozen=True)
+class Series:
+    """A value a run, NaN where the run lacks the row."""
+
+    name: str
+    kind: str  # "step", "inside", "op", "other", as fathom_gate names them
+    us: np.ndarray
+    low: np.ndarray  # of repetitions the fastest
+    high: np.ndarray
+    labels: tuple[str | None, ...]
+
+    @property
+    def known(self):
+        return np.flatnonzero(np.isfinite(self.us))
+
+
+@dataclass(frozen=True)
+class Machine:
+    title: str
+    runs: list[Run]  # in the order of their dates
+    series: list[Series]  # as the rows first appear; op types inside steps are in `types`
+    types: dict[str, dict[str, Series]]  # of each step that was watched, by op type
+
+
+def machines(runs):
+    """A machine is its CPU, GPU and number of CPUs, for Docker names hosts anew. The newest run's comes first."""
+    groups = {}
+    for run in runs:
+        groups.setdefault(tuple(str(run.context.get(key)) for key in MACHINE), []).append(run)
+    newest_first = sorted(groups.values(), key=lambda one: runs.index(one[-1]), reverse=True)
+    return [of_runs(group) for group in newest_first]
+
+
+def of_runs(runs):
+    context = runs[-1].context
+    count = context.get("num_cpus")
+    title = machine.title(context) + (f", {count} CPUs" if count else "")
+    names = dict.fromkeys(name for run in runs for name in run.rows)
+    every = [series(name, runs) for name in names]
+    types = {}
+    for one in every:
+        step, op_type = step_of(one.name)
+        if op_type:
+            types.setdefault(step, {})[op_type] = one
+    return Machine(title, runs, [one for one in every if one.kind != "inside"], types)
+
+
+def series(name, runs):
+    rows = [run.rows.get(name) for run in runs]
+    values = np.array([[row.us, row.low, row.high] if row else [np.nan] * 3 for row in rows])
+    return Series(name, kind(name), *values.T, tuple(row.label if row else None for row in rows))

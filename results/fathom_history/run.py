@@ -1,0 +1,73 @@
+"""A run: one file of --benchmark_out, with the times of its rows."""
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from fathom_runs.names import kind, short
+from fathom_runs import repetitions
+from fathom_runs.source import EXPECTED, RunError
+
+
+@dataclass(frozen=True)
+class Row:
+    """Microseconds: of repetitions the median, the fastest and the slowest."""
+
+    us: float
+    low: float
+    high: float
+    label: str  # what a library chose to run; of an op type its class
+
+
+@dataclass(frozen=True)
+class Run:
+    file: str  # below the folder
+    date: datetime
+    context: dict
+    rows: dict[str, Row]
+
+    @property
+    def day(self):
+        return f"{self.date:%Y-%m-%d}"
+
+    @property
+    def minute(self):
+        return f"{self.date:%Y-%m-%d %H:%M}"
+
+    @property
+    def commit(self):
+        """Ten digits, and whether there were local changes."""
+        digits, dash, dirty = str(self.context.get("git_commit", "unknown")).partition("-")
+        return digits[:10] + dash + dirty
+
+
+def read(path, name):
+    """Throws RunError."""
+    found = repetitions.read(path)
+    date = date_of(path, found.context)
+    rows = {short(one.name): row_of(one) for one in found.measured}
+    if not any(is_ours(row) for row in rows):
+        raise RunError(
+            f"{path}: none of its {len(rows)} rows is a workload's or an op's, expected names as "
+            "vgg/train/device:cpu/... (README, Names)"
+        )
+    return Run(name, date, found.context, rows)
+
+
+def row_of(benchmark):
+    return Row(benchmark.us, min(benchmark.times_us), max(benchmark.times_us), benchmark.label)
+
+
+def is_ours(row):
+    return kind(row) != "other" or row.startswith("fixture/")
+
+
+def date_of(path, context):
+    """Without a zone, the date is taken as UTC."""
+    text = str(context.get("date", "none"))
+    try:
+        date = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise RunError(
+            f"{path}: date is {text[:40]!r}, expected one as 2026-01-31T12:00:00+00:00, {EXPECTED}"
+        ) from error
+    return date if date.tzinfo else date.replace(tzinfo=timezone.utc)

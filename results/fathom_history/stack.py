@@ -1,0 +1,86 @@
+"""What a step is made of over the runs: a stacked bar a run, the op types that take most and the others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fathom_history import svg
+from fathom_report import palette
+
+MOST = 6  # types with a colour of their own
+HEIGHT = 84
+OTHERS = "others"
+# Types of one class share its colour, the second darker, the third lighter and so on: towards what, and how far.
+SHADES = ((0, 0), (0, 0.4), (255, 0.45), (0, 0.65), (255, 0.7), (0, 0.8))
+
+
+@dataclass(frozen=True)
+class Layer:
+    name: str
+    us: np.ndarray  # a value a run, 0 where the run was not watched
+    colour: str
+
+
+def layers(types):
+    """From the bottom up; the largest over all runs first. The class framework is one type."""
+    times, classes = {}, {}
+    for name, one in types.items():
+        kind = op_class(one)
+        name = kind if kind == "framework" else name
+        times[name] = times.get(name, 0) + np.nan_to_num(one.us)
+        classes[name] = kind
+    order = sorted(times, key=lambda name: (-times[name].sum(), name))
+    used, made = {}, []
+    for name in order[:MOST]:
+        kind = classes[name]
+        colour = shaded(palette.class_colour(kind), *SHADES[used.get(kind, 0)])
+        used[kind] = used.get(kind, 0) + 1
+        made.append(Layer(name, times[name], colour))
+    rest = order[MOST:]
+    if rest:
+        total = np.sum([times[name] for name in rest], axis=0)
+        made.append(Layer(OTHERS, total, "#c9c9c9"))
+    return made
+
+
+def shaded(colour, towards, share):
+    """A colour mixed with black (0) or white (255)."""
+    parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    return "#" + "".join(f"{round(part + share * (towards - part)):02x}" for part in parts)
+
+
+def op_class(series):
+    return next((label for label in reversed(series.labels) if label), "framework")
+
+
+def drawn(made, columns, top, unit):
+    """The bars below `top`, and the key below them; returns them and where they end."""
+    whole = np.sum([layer.us for layer in made], axis=0)
+    scale = svg.Scale(0, 1.04 * whole.max(), top, top + HEIGHT)
+    name, size = unit
+    parts = [scale.axis(f"op types, {name}", size)]
+    base = np.zeros(len(whole))
+    width = max(0.86 * columns.step, 0.8)
+    for layer in made:
+        boxes = [
+            (columns.x(run) - width / 2, scale.y(base[run] + us), width, scale.y(0) - scale.y(us))
+            for run, us in enumerate(layer.us)
+            if us > 0
+        ]
+        parts.append(svg.bars(boxes, fill=layer.colour))
+        base = base + layer.us
+    return "".join(parts), scale.bottom
+
+
+def key(made, top):
+    """Names beside their colours, in as many lines as they need."""
+    x, y, parts = svg.LEFT, top, []
+    for layer in made:
+        width = 24 + 6.8 * len(layer.name)  # of a letter, about
+        if x + width > svg.WIDTH and x > svg.LEFT:
+            x, y = svg.LEFT, y + 15
+        box = {"x": float(x), "y": float(y - 8), "width": 9, "height": 9, "rx": 1.5}
+        parts.append(svg.element("rect", **box, fill=layer.colour))
+        parts.append(svg.text(x + 13, y, layer.name))
+        x += width
+    return "".join(parts), y

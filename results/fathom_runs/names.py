@@ -1,0 +1,34 @@
+"""What a row's name says of where it belongs."""
+
+from op_sums import tokens
+
+MODES = ("train", "infer")
+
+
+def kind(name):
+    """ "step", "inside" (an op type of a step), "op" (alone), or "other": fixtures and foreign benchmarks."""
+    parts = name.split("/")
+    if parts[0] == "op" and len(parts) > 5:
+        return "op"
+    if len(parts) > 2 and parts[1] in MODES:
+        return "inside" if "/op:" in name else "step"
+    return "other"
+
+
+def step_of(name):
+    """The step's row that an op type's row `<step>/op:<type>/<suffix>` is inside of, and the type."""
+    head, _, tail = name.partition("/op:")
+    op_type, slash, suffix = tail.partition("/")
+    return head + slash + suffix, op_type
+
+
+def setting(name):
+    """What a step and its ops alone have in common: workload, device, threads, precision."""
+    parts, found = name.split("/"), tokens(name)
+    workload = parts[2] if parts[0] == "op" else parts[0]
+    return workload, *(found.get(key) for key in ("device", "threads", "precision"))
+
+
+def short(name):
+    """Without Google Benchmark's suffix, which all rows of ours share."""
+    return name.removesuffix("/process_time/real_time")

@@ -1,0 +1,135 @@
+"""results/ab: two programs by turns, by programs that take as long as they are told."""
+
+import re
+import sys
+
+import pytest
+from program import PROGRAM, ab, read_json
+
+FAKE = '''#!{python}
+"""A program with Google Benchmark's flags: its rows take what TIMES says, and a turn more each time."""
+import json, pathlib, re, sys
+
+TIMES = {times}
+flags = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+log = pathlib.Path(__file__).parent / "log"
+if "--benchmark_list_tests" in flags:
+    print(*TIMES, sep="\\n")
+    sys.exit()
+if "--help" in flags:
+    sys.exit()
+(name,) = [name for name in TIMES if re.search(flags["--benchmark_filter"], name)]
+with log.open("a") as file:
+    file.write(pathlib.Path(__file__).name + " " + name + "\\n")
+turn = len(log.read_text().splitlines())
+if TIMES[name] is None:
+    sys.exit("no such device")
+us = TIMES[name] * (1 + 0.001 * (turn * 7 % 5)) * (1 + 0.005 * turn)
+row = {{"name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0}}
+row |= {{"threads": 1, "iterations": 10, "real_time": us, "cpu_time": us, "time_unit": "us", "label": "fake"}}
+context = {{"date": "2026-01-01T00:00:00+00:00", "cpu": "Made-up CPU"}}
+pathlib.Path(flags["--benchmark_out"]).write_text(json.dumps({{"context": context, "benchmarks": [row]}}))
+'''
+
+
+def fake(path, **times):
+    times = {name.replace("__", "/"): us for name, us in times.items()}
+    path.write_text(FAKE.format(python=sys.executable, times=times))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def programs(tmp_path):
+    return fake(tmp_path / "a", BM_fast=10, BM_slow=20), fake(
+        tmp_path / "b", BM_fast=10, BM_slow=22
+    )
+
+
+def test_the_slower_program_fails_though_the_machine_drifts(tmp_path, programs):
+    result = ab(*programs, "-o", tmp_path / "out")
+    assert result.returncode == 1, result.stderr
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("SLOWER")]
+    assert line.split()[1] == "BM_slow"
+    assert 8 < float(re.search(r"\+([\d.]+) %", line)[1]) < 12
+    assert result.stdout.splitlines()[-1] == "regression: 1 row slower"
+
+
+def test_the_same_program_passes(tmp_path, programs):
+    result = ab(programs[0], programs[0], "-o", tmp_path / "out")
+    assert result.returncode == 0 and result.stdout.splitlines()[-1] == "no regression"
+
+
+def test_programs_take_turns_row_by_row(tmp_path, programs):
+    ab(*programs, "-o", tmp_path / "out", "--rounds=4")
+    turns = (tmp_path / "log").read_text().split("\n")[:-1]
+    assert turns == [f"{who} {row}" for row in ("BM_fast", "BM_slow") for who in "abbaabba"]
+
+
+def test_files_are_google_benchmarks(tmp_path, programs):
+    ab(*programs, "-o", tmp_path / "out", "--rounds=3", "--", "--benchmark_min_time=0.1")
+    document = read_json(tmp_path / "out/a.json")
+    names = [row["name"] for row in document["benchmarks"]]
+    aggregates = [f"BM_fast_{one}" for one in ("mean", "median", "stddev", "cv")]
+    assert names[:7] == ["BM_fast"] * 3 + aggregates
+    rows = document["benchmarks"][:7]
+    assert [row["repetition_index"] for row in rows[:3]] == [0, 1, 2]
+    times = sorted(row["real_time"] for row in rows[:3])
+    assert rows[4]["real_time"] == times[1] and rows[3]["real_time"] == pytest.approx(
+        sum(times) / 3
+    )
+    assert rows[6]["aggregate_unit"] == "percentage" and 0 < rows[6]["real_time"] < 0.2
+    assert {row["family_index"] for row in document["benchmarks"]} == {0, 1}
+    context = document["context"]
+    assert context["ab_rounds"] == "3" and context["ab_id"]
+    assert context["command_line"].endswith("/a --benchmark_min_time=0.1")
+
+
+def test_rows_of_one_program_alone_are_left_out(tmp_path, programs):
+    more = fake(tmp_path / "more", BM_fast=10, BM_new=5)
+    result = ab(programs[0], more, "-o", tmp_path / "out", "--rounds=4")
+    assert result.returncode == 0
+    assert {row["run_name"] for row in read_json(tmp_path / "out/b.json")["benchmarks"]} == {
+        "BM_fast"
+    }
+
+
+def test_a_row_that_fails_is_said_and_fails_the_gate(tmp_path, programs):
+    broken = fake(tmp_path / "broken", BM_fast=10, BM_slow=None)
+    result = ab(programs[0], broken, "-o", tmp_path / "out", "--rounds=4")
+    assert result.returncode == 1
+    assert f"ab: {broken}: BM_slow: ended with 1: no such device" in result.stderr.splitlines()
+    assert "VANISHED  BM_slow: ended with 1: no such device" in result.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments, found",
+    [
+        (["a", "nowhere"], "No such file or directory, expected a program on Google Benchmark"),
+        (["a", "log"], "Permission denied, expected a program on Google Benchmark"),
+        (["a", "other"], "has none of the 2 rows of"),
+        (["a", "b", "--rounds=1"], "expected a number between 2 and 1000"),
+        (["a"], "the following arguments are required: B"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, programs, arguments, found):
+    fake(tmp_path / "other", BM_other=1)
+    (tmp_path / "log").write_text("")
+    paths = [tmp_path / one if not one.startswith("-") else one for one in arguments]
+    result = ab(*paths, "-o", tmp_path / "out")
+    assert result.returncode == 2 and found in result.stderr and result.stdout == ""
+
+
+def test_two_runs_of_the_real_program(tmp_path):
+    row = "--benchmark_filter=^memnet/infer"
+    result = ab(
+        *(PROGRAM, PROGRAM, "-o", tmp_path / "out", "--rounds=4", "--"),
+        *(row, "--fathom_threads=1", "--benchmark_min_time=0.01", "--fathom_profile"),
+    )
+    assert result.returncode in (0, 1), result.stderr
+    for name in "ab":
+        document = read_json(tmp_path / f"out/{name}.json")
+        rows = [row for row in document["benchmarks"] if row["run_type"] == "iteration"]
+        steps = [row for row in rows if "/op:" not in row["name"]]
+        assert len(steps) == 4 and len(rows) > 4
+        assert "peak_flops_cpu_threads1_fp32" in document["context"]

@@ -1,0 +1,123 @@
+"""results/export on its command line: what it leaves out, what it refuses and says."""
+
+import json
+import os
+import shlex
+
+import made_up_run as made_up
+import pytest
+from exported import FORMS, STEP, exported, once, repeated
+from program import ROOT, export, strict_json
+
+
+def refused(*arguments):
+    """The one line in which unusable input is refused."""
+    result = export(*arguments)
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("export: ") and "expected" in result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_was_not_measured_is_left_out(tmp_path, form):
+    document = once()
+    failed = {"error_occurred": True, "error_message": "no", "real_time": 0.0}
+    skipped = {"skipped": True, "skip_message": "no", "real_time": 0.0}
+    for name, fields in (("failed", failed), ("skipped", skipped), ("tick", {"real_time": 0.0})):
+        step = document["benchmarks"][0]
+        document["benchmarks"].append(step | {"name": name, "run_name": name} | fields)
+    assert exported(tmp_path, form, document) == exported(tmp_path, form, once())
+
+
+def test_lnt_needs_a_date(tmp_path):
+    run = made_up.write(tmp_path / "run.json", once(date="yesterday"))
+    assert "date is 'yesterday'" in refused("lnt", run, "-o", tmp_path / "out.json")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_input_gives_the_same_bytes(tmp_path, form):
+    made = []
+    for _ in range(2):
+        exported(tmp_path, form, repeated())
+        made.append((tmp_path / "out.json").read_bytes())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ["counter", "expected"],
+    [
+        ("peak_memory", "peak_memory_bytes"),
+        ("flops_pct_of_peak", "flops_pct_peak"),
+        ("x", "backward_us, "),
+    ],
+)
+@pytest.mark.parametrize("form", ["counters", "bencher"])
+def test_an_unknown_counter_names_those_near(tmp_path, form, counter, expected):
+    run = made_up.write(tmp_path / "run.json", once())
+    line = refused(form, run, "-o", tmp_path / "out.json", "--counter", counter)
+    assert f"no row has the counter {counter!r}, expected {expected}" in line
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_broken_input_is_one_line_and_leaves_the_output(tmp_path, form):
+    good = json.dumps(once())
+    timeless = once()
+    del timeless["benchmarks"][0]["real_time"]
+    backwards = once()
+    backwards["benchmarks"][0]["real_time"] = -1
+    cases = {
+        "": "is cut off at line 1 (byte 0)",
+        good[:3000]: "is cut off at line 1 (byte ",
+        "[]": "a list at the top",
+        "{}": "no `context`",
+        '{"context": {}, "benchmarks": [3]}': "`benchmarks` holds '3'",
+        '{"context": {}, "benchmarks": []}': "no measured row",
+        json.dumps(timeless): f"real_time of {STEP} is 'missing'",
+        json.dumps(backwards): f"real_time of {STEP} is '-1', expected a number from 0 on",
+        good.replace('"params": 1000000.0', '"params": NaN', 1): "is not JSON at line 1",
+        good.replace('"params": 1000000.0', '"params": "x"', 1): f"params of {STEP} is 'x'",
+        good.replace('"time_unit": "us"', '"time_unit": "h"', 1): f"time_unit of {STEP} is 'h'",
+    }
+    run, out = tmp_path / "run.json", tmp_path / "out.json"
+    out.write_text("an earlier file")
+    for text, found in cases.items():
+        run.write_text(text)
+        line = refused(form, run, "-o", out, *FORMS[form])
+        assert found in line, (found, line)
+    assert out.read_text() == "an earlier file"
+    assert sorted(os.listdir(tmp_path)) == ["out.json", "run.json"]
+
+
+def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
+    run = made_up.write(tmp_path / "run.json", once())
+    assert "No such file" in refused("medians", run, "-o", tmp_path / "no/out.json")
+    assert "is a folder" in refused("medians", run, "-o", tmp_path)
+    assert "would be written" in refused("medians", run, "-o", run)
+    assert strict_json(run.read_text()) == once()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["medians"], ["medians", "run.json"], ["counters", "run.json", "-o", "out"]]
+)
+def test_wrong_usage(arguments):
+    result = export(*arguments)
+    assert result.returncode == 2 and "usage: results/export" in result.stderr
+
+
+@pytest.mark.parametrize("document", ["README.md", "results/dashboards.md"])
+def test_commands_in_the_documents_work(tmp_path, document):
+    made_up.write(tmp_path / "run.json", repeated())
+    lines = map(str.strip, (ROOT / document).read_text().splitlines())
+    commands = [
+        shlex.split(line, comments=True) for line in lines if line.startswith("results/export")
+    ]
+    assert {command[1] for command in commands} == set(FORMS)
+    for _, *arguments in commands:
+        result = export(*arguments, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+
+
+def test_help_names_every_form():
+    result = export("--help")
+    assert result.returncode == 0 and all(form in result.stdout for form in FORMS)

@@ -1,0 +1,339 @@
+"""results/history on its command line: what it reads and refuses, and the changes that it finds in made-up histories."""
+
+import html
+import json
+import os
+import re
+
+import made_up_history as made_up
+import made_up_run
+import pytest
+from program import history
+
+OP = made_up_run.op_name("conv2d", "alexnet", "first", "onednn")
+DAYS = 24
+
+
+def shown(folder, page, *arguments):
+    """What was printed, and the page's text."""
+    result = history(folder, "-o", page, *arguments)
+    assert result.returncode == 0, result.stderr
+    return result, page.read_text()
+
+
+def refused(*arguments):
+    """The one line in which unusable input is refused."""
+    result = history(*arguments)
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
+    assert result.stderr.startswith("history: ") and "expected" in result.stderr
+    return result.stderr
+
+
+def words(markup):
+    return html.unescape(re.sub("<.*?>", "", markup)).replace("\u00a0", " ")
+
+
+def sentences(page):
+    """What the page says of each row that changed, the newest first."""
+    latest = re.search(r'<section id="latest.*?</section>', page, re.DOTALL)[0]
+    lines = re.findall(r'<li class="(?:slower|faster)">(.*?)</li>', latest)
+    return [words(line).split(" ", 1) for line in lines]
+
+
+def name(workload):
+    return made_up_run.step_name(workload)
+
+
+def factor(row, day):
+    """Changes whose answers are known; vgg is flat."""
+    if row.startswith("alexnet/") and "op:conv2d" in row:
+        return 1.2 if day >= 15 else 1
+    if row.startswith("seq2seq/") and day >= 8:
+        return 0.8 if "op:lstm_cell" in row else 1.2 if "op:matmul" in row else 1
+    if row.startswith("memnet/"):
+        return 1.5 if day == 12 else 1
+    if row.startswith("speech/") and "op:lstm_cell" in row:
+        return 1.3 if day == DAYS - 1 else 1
+    return 1.3 if row == OP and day >= 15 else 1
+
+
+def context(day):
+    return {"libtorch": "2.12.0" if day >= 8 else "2.11.0", "host_name": f"docker-{day}"}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The sentences of a history with known changes, and its page."""
+    folder = made_up.write(
+        tmp_path_factory.mktemp("history") / "runs",
+        DAYS,
+        factor,
+        context,
+        workloads=tuple(made_up_run.PROFILES),
+        op_rows=True,
+    )
+    for day in range(DAYS):
+        file = folder / made_up.file(day)
+        document = json.loads(file.read_text())
+        for row in document["benchmarks"]:
+            if row["run_name"].startswith(OP):
+                row["label"] = "jit:avx2" if day >= 15 else "brg:avx512_core"
+        made_up_run.write(file, document)
+    result, page = shown(folder, folder.parent / "history.html")
+    assert result.stderr == ""
+    found = sentences(page)
+    assert len(found) == len(dict(found)), "no row changes twice"
+    return dict(found), page
+
+
+# --- changes
+
+
+def test_a_change_is_told_with_its_run_and_commits(told):
+    sentence = told[0][name("alexnet")]
+    assert sentence.startswith("takes 12 % longer since 2026-01-16 00:00: ")
+    assert "(means of 15 and 9 runs, p below 1e-" in sentence
+    assert f" {made_up.commit(14)[:10]}..{made_up.commit(15)[:10]}. " in sentence
+    before, after = re.search(r"([\d.]+) ms became ([\d.]+) ms", sentence).groups()
+    assert float(before) == pytest.approx(10, rel=0.01)
+    assert float(after) == pytest.approx(11.2, rel=0.01)
+
+
+def test_an_op_type_is_named_as_cause(told):
+    share, before, after = re.search(
+        r"conv2d explains (\d+) % of it \(([\d.]+) ms to ([\d.]+) ms\)\.", told[0][name("alexnet")]
+    ).groups()
+    assert float(share) == pytest.approx(100, abs=5)
+    assert (float(before), float(after)) == pytest.approx((6, 7.2), rel=0.01)
+
+
+def test_op_types_that_changed_both_ways_are_named(told):
+    sentence = told[0][name("seq2seq")]
+    # 7 ms less 20 %, 2 ms plus 20 %: 1.4 ms less and 0.4 ms more are 140 and -40 % of 1 ms less.
+    assert sentence.startswith("takes 9.9 % less time since 2026-01-09 00:00: ")
+    first, second = re.findall(r"(\w+) (?:explains )?(-?\d+) % of it", sentence)
+    assert (first[0], second[0]) == ("lstm_cell", "matmul")
+    assert (float(first[1]), float(second[1])) == pytest.approx((140, -40), abs=5)
+
+
+def test_a_change_where_a_library_changed_says_so(told):
+    also = "Between these runs libtorch changed from 2.11.0 to 2.12.0 (A): the cause may be there"
+    assert also in told[0][name("seq2seq")]
+    assert "Between these runs" not in told[0][name("alexnet")]
+
+
+def test_what_only_the_newest_run_shows_is_told(told):
+    sentence = told[0][name("speech")]
+    assert "since 2026-01-24 00:00" in sentence
+    assert "(mean of 23 runs against the last one alone, " in sentence
+
+
+def test_flat_rows_and_single_runs_are_no_changes(told):
+    assert told[0].keys() == {name("alexnet"), name("seq2seq"), name("speech"), OP}
+
+
+def test_a_run_that_stands_out_alone_is_marked(told):
+    card = re.search(f'data-name="{name("memnet")}".*?</section>', told[1], re.DOTALL)[0]
+    assert card.count("<circle") == 1
+    other = re.search(f'data-name="{name("vgg")}".*?</section>', told[1], re.DOTALL)[0]
+    assert "<circle" not in other
+
+
+def test_an_op_alone_says_what_its_library_chose(told):
+    assert "Its label changed from brg:avx512_core to jit:avx2." in told[0][OP]
+
+
+def test_the_newest_change_comes_first(told):
+    assert list(told[0])[0] == name("speech")
+
+
+def test_changes_of_the_context_are_listed_and_in_every_trend(told):
+    table = re.search(r'<section id="context.*?</section>', told[1], re.DOTALL)[0]
+    (row,) = re.findall("<tr><td.*?</tr>", table)
+    assert re.findall("<td[^>]*>(.*?)</td>", row)[:5] == [
+        *("A", "2026-01-09 00:00", "libtorch", "2.11.0", "2.12.0"),
+    ]
+    assert told[1].count("<b>A</b> 2026-01-09 libtorch 2.11.0 → 2.12.0") == 5
+    assert "docker" not in told[1], "a host's name is no change"
+
+
+def test_flat_noise_gives_no_change(tmp_path):
+    options = {"workloads": tuple(made_up_run.PROFILES), "modes": ("train", "infer"), "noise": 0.03}
+    result, page = shown(made_up.write(tmp_path / "runs", 30, **options), tmp_path / "page.html")
+    assert sentences(page) == [] and result.stdout.rstrip().endswith("0 changes")
+    assert "In 30 runs no row has changed by 2 % or more." in page
+
+
+def test_a_disturbed_run_is_named(tmp_path):
+    folder = made_up.write(
+        tmp_path / "runs", 12, lambda _, day: 1.4 if day == 5 else 1, op_rows=True
+    )
+    _, page = shown(folder, tmp_path / "page.html")
+    assert sentences(page) == []
+    assert "The run of 2026-01-06 00:00 was disturbed: 15 rows of 15 stand out" in page
+
+
+def test_small_changes_can_be_left_out(tmp_path):
+    folder = made_up.write(
+        tmp_path / "runs", 20, lambda _, day: 1.04 if day >= 10 else 1, noise=0.002
+    )
+    _, page = shown(folder, tmp_path / "page.html")
+    assert len(sentences(page)) == 1
+    _, page = shown(folder, tmp_path / "page.html", "--smallest=5")
+    assert sentences(page) == [] and "by 5 % or more" in page
+
+
+def test_runs_without_op_types_say_so(tmp_path):
+    folder = made_up.write(
+        tmp_path / "runs", 12, lambda _, day: 1.2 if day >= 6 else 1, profile=False
+    )
+    _, page = shown(folder, tmp_path / "page.html")
+    ((_, sentence),) = sentences(page)
+    assert "Its op types are not known on both sides (--fathom_profile)." in sentence
+
+
+def test_runs_that_lack_a_row_are_stepped_over(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 20, lambda _, day: 1.2 if day >= 10 else 1)
+    for day in (8, 9, 10, 19):
+        document = made_up.run(day, workloads=("memnet",))
+        made_up_run.write(folder / made_up.file(day), document)
+    _, page = shown(folder, tmp_path / "page.html")
+    ((row, sentence),) = sentences(page)
+    assert row == name("alexnet") and "since 2026-01-12 00:00" in sentence
+    assert "(means of 8 and 8 runs, " in sentence
+    assert f"{made_up.commit(7)[:10]}..{made_up.commit(11)[:10]}" in sentence
+    assert f"Not in the newest run: 1 row, for example {name('alexnet')}." in page
+
+
+def test_repetitions_count_by_their_median(tmp_path):
+    """One slow repetition in each later run moves their means by 20 %, and nothing else."""
+    folder = made_up.write(tmp_path / "runs", 12, profile=False)
+    for day in range(12):
+        repetitions = (1, 0.99, 2 if day >= 6 else 1.01, 0.98, 1)
+        document = made_up.run(day, profile=False, repetitions=repetitions)
+        made_up_run.write(folder / made_up.file(day), document)
+    _, page = shown(folder, tmp_path / "page.html")
+    assert sentences(page) == []
+    values = json.loads(re.search('class="values">(.*?)</script>', page)[1])
+    assert values["high"][11] == pytest.approx(2 * values["us"][11], rel=1e-4)
+
+
+@pytest.mark.parametrize("share, count", [(0.85, 1), (0.95, 0)])
+def test_peaks_are_marked_from_ten_percent_on(tmp_path, share, count):
+    def context(day):
+        return {
+            "peak_flops_cpu_threads1_fp32": f"{100 * (share if day >= 3 else 1):.4g} GFLOP/s, x"
+        }
+
+    folder = made_up.write(tmp_path / "runs", 6, context=context)
+    _, page = shown(folder, tmp_path / "page.html")
+    mark = "peak_flops_cpu_threads1_fp32 100 GFLOP/s, x → 85 GFLOP/s, x"
+    assert page.count(f"<b>A</b> 2026-01-04 {mark}") == count == page.count("<b>A</b>")
+
+
+# --- folders
+
+
+def test_runs_are_in_the_order_of_their_dates(tmp_path):
+    dates = ["2026-03-01T00:30:00+02:00", "2026-02-28T23:00:00+00:00", "2026-03-01T00:15:00+00:00"]
+    (tmp_path / "runs/below").mkdir(parents=True)
+    for file, date in zip(("c", "below/b", "a"), dates):
+        made_up_run.write(tmp_path / f"runs/{file}.json", made_up.run(0, date=date))
+    _, page = shown(tmp_path / "runs", tmp_path / "page.html")
+    runs = json.loads(re.search('class="runs">(.*?)</script>', page)[1])
+    assert [file for _, _, file in runs] == ["c.json", "below/b.json", "a.json"]
+
+
+def test_machines_have_sections_of_their_own(tmp_path):
+    """Every other day on a machine that takes twice as long, and neither changes."""
+    folder = made_up.write(
+        tmp_path / "runs",
+        24,
+        lambda _, day: 1 + day % 2,
+        lambda day: {"cpu": ("Quick CPU", "Slow CPU")[day % 2]},
+    )
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stdout.startswith(f"{tmp_path}/page.html: 2 machines · 24 runs")
+    headings = re.findall('<h2 class="machine">(.*?)</h2>', page)
+    assert headings == ["Slow CPU, 8 CPUs", "Quick CPU, 8 CPUs"], "the newest run's first"
+    runs = [json.loads(one) for one in re.findall('class="runs">(.*?)</script>', page)]
+    assert [len(one) for one in runs] == [12, 12] and page.count(
+        "In 12 runs no row has changed"
+    ) == 2
+
+
+def test_what_is_no_run_is_named_and_passed_over(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    good = json.dumps(made_up.run(3))
+    cases = {
+        "broken.json": (good[:3000], "is cut off at line 1"),
+        "dateless.json": (good.replace('"date"', '"day"'), "date is 'none', expected one as"),
+        "foreign.json": (good.replace("alexnet/train", "BM"), "rows is a workload's or an op's"),
+        "notes.txt": ("Monday", "is not JSON at line 1"),
+        "timeless.json": (
+            good.replace('"real_time": 1', '"real_time": -1'),
+            "real_time of alexnet/",
+        ),
+    }
+    for file, (text, _) in cases.items():
+        (folder / file).write_text(text)
+    for beside in ("errors.jsonl", "explain.json", "samples.jsonl"):
+        (folder / f"{made_up.file(0)}.{beside}").write_text("{}")
+    (folder / ".hidden").write_text("")
+    result, page = shown(folder, folder / "page.html")
+    result, page = shown(folder, folder / "page.html")  # which now lies among the runs
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(cases) and "3 runs" in result.stdout
+    for (file, (_, found)), line in zip(cases.items(), lines):
+        assert line.startswith(f"history: {folder}/{file}: ") and "expected" in line
+        assert found in line, line
+        assert f"<li>No run: {file}: " in page
+
+
+def test_a_folder_without_runs_is_refused_in_one_line(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("an earlier page")
+    folder = tmp_path / "runs"
+    assert f"{folder}: No such file or directory" in refused(folder, "-o", page)
+    assert f"{page}: Not a directory" in refused(page, "-o", tmp_path / "other.html")
+    folder.mkdir()
+    assert f"{folder}: is empty" in refused(folder, "-o", page)
+    (folder / "a.json").write_text("{}")
+    (folder / "b.json").write_text("")
+    assert f"none of its 2 files is a run ({folder}/a.json: no `context`" in refused(
+        folder, "-o", page
+    )
+    assert page.read_text() == "an earlier page"
+
+
+def test_a_page_that_cannot_be_written_is_refused(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 2)
+    assert "No such file" in refused(folder, "-o", tmp_path / "none/page.html")
+    assert "is a folder" in refused(folder, "-o", folder)
+    run = folder / made_up.file(0)
+    before = run.read_text()
+    assert "is read and would be written" in refused(folder, "-o", run)
+    assert run.read_text() == before
+    assert sorted(os.listdir(tmp_path)) == ["runs"]
+
+
+def test_same_runs_same_bytes(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 5, op_rows=True)
+    _, page = shown(folder, tmp_path / "page.html")
+    os.rename(folder, tmp_path / "moved")
+    assert shown(tmp_path / "moved", tmp_path / "again.html")[1] == page
+
+
+def test_one_run_is_a_history(tmp_path):
+    _, page = shown(made_up.write(tmp_path / "runs", 1), tmp_path / "page.html")
+    assert (
+        "In 1 run no row has changed by 2 % or more. So few runs tell only large changes." in page
+    )
+
+
+def test_wrong_usage(tmp_path):
+    assert history().returncode == 2
+    result = history(tmp_path, "--smallest=none")
+    assert result.returncode == 2 and "expected a number" in result.stderr
+    assert history("--help").returncode == 0

@@ -1,0 +1,59 @@
+"""Folders of made-up runs, one a day, whose rows waver, change and stand out where a test says so."""
+
+import datetime
+import random
+
+import made_up_run
+
+SUFFIX = "/process_time/real_time"
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def run(day, factor=None, noise=0.01, repetitions=None, **options):
+    """The document of a day: `factor(name, day)` is by how much a row takes longer than in made_up_run.
+
+    A step with op types is their sum. `repetitions` are factors, `options` go to made_up_run.document.
+    """
+    options = {"workloads": ("alexnet",), "modes": ("train",), "op_rows": False} | options
+    options = {"date": date(day), "git_commit": commit(day)} | options
+    document = made_up_run.document(**options)
+    rows = {row["run_name"].removesuffix(SUFFIX): row for row in document["benchmarks"]}
+    for name, row in rows.items():
+        row["real_time"] *= (factor(name, day) if factor else 1) * wavering(f"{name} {day}", noise)
+    for name, row in rows.items():
+        inside = [
+            one["real_time"] for other, one in rows.items() if other.startswith(f"{name}/op:")
+        ]
+        row["real_time"] = sum(inside) or row["real_time"]
+    rows = list(rows.values())
+    if repetitions:
+        rows = list(made_up_run.repeated(rows, repetitions))
+    return document | {"benchmarks": rows}
+
+
+def date(day):
+    return (START + datetime.timedelta(day)).isoformat()
+
+
+def commit(day):
+    return f"{(day + 1) * 0x9E3779B1 % 2**32:08x}" + 32 * "0"
+
+
+def wavering(key, noise):
+    """A factor around 1, the same for the same key on every machine."""
+    return 1 + noise * random.Random(key).gauss(0, 1)
+
+
+def write(folder, days, factor=None, context=None, **options):
+    """A file for each day; `context(day)` gives entries of its context. Returns the folder."""
+    folder.mkdir(exist_ok=True)
+    for day in range(days):
+        more = context(day) if context else {}
+        document = run(day, factor, **options, **more)
+        made_up_run.write(folder / file(day), document)
+    return folder
+
+
+def file(day):
+    """Names in another order than the dates."""
+    return f"{7 * day % 97:02}.json"
