@@ -7,16 +7,10 @@ import shlex
 import made_up_run as made_up
 import pytest
 from exported import FORMS, STEP, exported, once, repeated
-from program import ROOT, export, strict_json
+from program import ROOT, export, refusals, strict_json
 
 
-def refused(*arguments):
-    """The one line in which unusable input is refused."""
-    result = export(*arguments)
-    assert result.returncode == 2, result.stdout + result.stderr
-    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
-    assert result.stderr.startswith("export: ") and "expected" in result.stderr
-    return result.stderr
+refused = refusals("export")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -5,7 +5,7 @@ import random
 
 import made_up_run as made_up
 import pytest
-from program import gate, strict_json
+from program import gate, refusals, strict_json
 
 SUFFIX = "/process_time/real_time"
 VGG = made_up.step_name("vgg")
@@ -54,13 +54,7 @@ def row_of(found, name):
     return row
 
 
-def refused(*arguments):
-    """The one line in which unusable input is refused."""
-    result = gate(*arguments)
-    assert result.returncode == 2, result.stdout + result.stderr
-    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
-    assert result.stderr.startswith("gate: ") and "expected" in result.stderr
-    return result.stderr
+refused = refusals("gate")
 
 
 # --- verdicts

@@ -8,7 +8,7 @@ import re
 import made_up_history as made_up
 import made_up_run
 import pytest
-from program import history
+from program import history, refusals
 
 OP = made_up_run.op_name("conv2d", "alexnet", "first", "onednn")
 DAYS = 24
@@ -21,13 +21,7 @@ def shown(folder, page, *arguments):
     return result, page.read_text()
 
 
-def refused(*arguments):
-    """The one line in which unusable input is refused."""
-    result = history(*arguments)
-    assert result.returncode == 2, result.stdout + result.stderr
-    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
-    assert result.stderr.startswith("history: ") and "expected" in result.stderr
-    return result.stderr
+refused = refusals("history")
 
 
 def words(markup):

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "benchmarks/disturbances.h"
 #include "benchmarks/energy.h"
@@ -107,7 +108,7 @@ TEST_F(Machine, TellsOfHugePages) {
 class Passing {
  public:
   explicit Passing(std::function<void(int)> write)
-      : thread_([this, write] {
+      : thread_([this, write = std::move(write)] {
           for (int tick = 1; !ended_; ++tick) {
             write(tick);
             std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -29,6 +29,19 @@ ab, export, gate, history, report = (
 )
 
 
+def refusals(name):
+    """A function that gives the one line in which a program of results/ refuses its input."""
+
+    def refused(*arguments):
+        result = starts(ROOT / "results" / name)(*arguments)
+        assert result.returncode == 2, result.stdout + result.stderr
+        assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
+        assert result.stderr.startswith(f"{name}: ") and "expected" in result.stderr
+        return result.stderr
+
+    return refused
+
+
 def strict_json(text):
     """Like the parsers of dashboards: no NaN, no Infinity, no key twice."""
 

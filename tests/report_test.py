@@ -7,16 +7,10 @@ import subprocess
 
 import made_up_run
 import pytest
-from program import ROOT, report
+from program import ROOT, refusals, report
 
 
-def refused(*arguments):
-    """The one line in which unusable input is refused."""
-    result = report(*arguments)
-    assert result.returncode == 2, result.stdout + result.stderr
-    assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
-    assert result.stderr.startswith("report: ") and "expected" in result.stderr
-    return result.stderr
+refused = refusals("report")
 
 
 def test_says_what_is_missing(tmp_path):

@@ -19,8 +19,9 @@ from fathom_gate.causes import causes
 from fathom_gate.noise import Noise, between, taking_turns
 from fathom_gate.rows import Rows, read, same_machine, shared_block
 from fathom_gate.verdict import Judged, Rule, blind, judge
-from fathom_runs.source import RunError
+from fathom_runs.arguments import percentage, share
 from fathom_runs.output import replace
+from fathom_runs.source import RunError
 
 
 @dataclass(frozen=True)
@@ -133,24 +134,6 @@ def parsed(command):
     add("--markdown", type=pathlib.Path, metavar="FILE", help="writes the verdict there, too")
     add("--json", type=pathlib.Path, metavar="FILE", help="likewise")
     return parser.parse_args(command)
-
-
-def percentage(text):
-    return bounded(text, 0, 1000)
-
-
-def share(text):
-    return bounded(text, 0, 1)
-
-
-def bounded(text, low, high):
-    try:
-        value = float(text)
-    except ValueError:
-        value = np.nan
-    if not low < value < high:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number between {low} and {high}")
-    return value
 
 
 def expression(text):

@@ -4,12 +4,12 @@ results/history runs -o history.html
 """
 
 import argparse
-import math
 import pathlib
 import sys
 
 from fathom_history import folder
 from fathom_history.machines import machines
+from fathom_runs.arguments import percentage
 from fathom_runs.output import replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
@@ -65,16 +65,6 @@ def parsed():
         help="smaller changes never count (2)",
     )
     return parser.parse_args()
-
-
-def percentage(text):
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1000:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number between 0 and 1000")
-    return value
 
 
 if __name__ == "__main__":
