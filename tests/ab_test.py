@@ -1,14 +1,18 @@
 """results/ab: two programs by turns, by programs that take as long as they are told."""
 
+import os
 import re
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
-from program import PROGRAM, ab, read_json
+from program import PROGRAM, ROOT, ab, read_json
 
 FAKE = '''#!{python}
 """A program with Google Benchmark's flags: its rows take what TIMES says, and a turn more each time."""
-import json, pathlib, re, sys
+import json, pathlib, re, sys, time
 
 TIMES = {times}
 flags = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
@@ -22,6 +26,7 @@ if "--help" in flags:
 with log.open("a") as file:
     file.write(pathlib.Path(__file__).name + " " + name + "\\n")
 turn = len(log.read_text().splitlines())
+time.sleep(30 * (name == "BM_hang"))
 if TIMES[name] is None:
     sys.exit("no such device")
 us = TIMES[name] * (1 + 0.001 * (turn * 7 % 5)) * (1 + 0.005 * turn)
@@ -110,14 +115,33 @@ def test_a_row_that_fails_is_said_and_fails_the_gate(tmp_path, programs):
         (["a", "other"], "has none of the 2 rows of"),
         (["a", "b", "--rounds=1"], "expected a number between 2 and 1000"),
         (["a"], "the following arguments are required: B"),
+        (["a", "b", "--", "--benchmark_repetitions=3"], "expected --rounds=N"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(tmp_path, programs, arguments, found):
     fake(tmp_path / "other", BM_other=1)
     (tmp_path / "log").write_text("")
     paths = [tmp_path / one if not one.startswith("-") else one for one in arguments]
-    result = ab(*paths, "-o", tmp_path / "out")
+    result = ab("-o", tmp_path / "out", *paths)
     assert result.returncode == 2 and found in result.stderr and result.stdout == ""
+
+
+def test_an_interruption_leaves_whole_files(tmp_path):
+    program = fake(tmp_path / "a", BM_fast=10, BM_hang=10)
+    started = subprocess.Popen(
+        [ROOT / "results/ab", program, program, "-o", tmp_path / "out", "--rounds=2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not (tmp_path / "out/b.json").exists():
+        time.sleep(0.05)
+    os.killpg(started.pid, signal.SIGINT)
+    _, stderr = started.communicate(timeout=60)
+    assert started.returncode == 130 and "interrupted" in stderr and "Traceback" not in stderr
+    rows = read_json(tmp_path / "out/b.json")["benchmarks"]
+    assert {row["run_name"] for row in rows} == {"BM_fast"}
 
 
 def test_two_runs_of_the_real_program(tmp_path):

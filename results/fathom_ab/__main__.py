@@ -9,6 +9,7 @@ Writes ab/a.json and ab/b.json, whose repetitions are the rounds, then does what
 import argparse
 import json
 import pathlib
+import shutil
 import sys
 import time
 import uuid
@@ -29,11 +30,15 @@ def main():
     try:
         make_folder(arguments.output)
         rows = common(programs)
-        begin(files)
+        for file in files:  # an earlier run's
+            errors_of(file).unlink(missing_ok=True)
         run(programs, rows, files, arguments.rounds)
     except RunError as error:
         print(f"ab: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"\nab: interrupted; {files[0]} and {files[1]} hold finished rows", file=sys.stderr)
+        return 130
     return gate.main([*map(str, files)])
 
 
@@ -47,13 +52,6 @@ def common(programs):
             "rows of the same names"
         )
     return rows
-
-
-def begin(files):
-    """Clears what an earlier run left."""
-    for file in files:
-        for path in (file, errors_of(file)):
-            path.unlink(missing_ok=True)
 
 
 def errors_of(file):
@@ -93,7 +91,8 @@ def show(index, rows, turn, rounds, elapsed):
     done = (index * rounds + turn) / (len(rows) * rounds)
     left = f", about {elapsed * (1 - done) / done / 60:.0f} min left" if done else ""
     text = f"[{index + 1}/{len(rows)}] round {turn + 1} of {rounds}{left}  {rows[index]}"
-    print(f"\r\033[K{text[:120]}", end="", file=sys.stderr, flush=True)
+    columns = shutil.get_terminal_size().columns
+    print(f"\r\033[K{text[:columns - 1]}", end="", file=sys.stderr, flush=True)
 
 
 def show_nothing():
@@ -122,7 +121,10 @@ def parsed():
     )
     add("--rounds", type=rounds_of, metavar="N", default=9, help="runs of each program a row (9)")
     parser.epilog = "What follows -- goes to both programs, such as --benchmark_filter=REGEX."
-    return parser.parse_args(sys.argv[1:split]), sys.argv[split + 1 :]
+    passed = sys.argv[split + 1 :]
+    if any(option.startswith("--benchmark_repetitions") for option in passed):
+        parser.error("--benchmark_repetitions: rounds are the repetitions, expected --rounds=N")
+    return parser.parse_args(sys.argv[1:split]), passed
 
 
 def rounds_of(text):
