@@ -11,6 +11,7 @@ from fathom_runs.source import text_of
 MACHINE = ("host_name", "cpu", "gpu")
 # What may differ between files of one machine without a note: it says when and how, not what was measured.
 OWN = ("date", "executable", "command_line", "load_avg", "mhz_per_cpu", "data", "rom", "seed")
+OWN += ("machine_others", "machine_steal", "machine_gpu_clock", "ab_id")
 
 MEMORY_CLASSES = (
     "weights",
