@@ -43,7 +43,10 @@ def setting(name):
 
 
 def split(rows):
-    """Steps by (workload, mode, setting), their op types, and ops alone by (workload, setting)."""
+    """Steps by (workload, mode, setting), their op types, and ops alone by (workload, setting).
+
+    Of several batch sizes the first counts: that of the ops' shapes, unless --fathom_batch says otherwise.
+    """
     steps, inside, alone = {}, collections.defaultdict(dict), collections.defaultdict(dict)
     for row in rows:
         parts = row["run_name"].split("/")
@@ -56,11 +59,10 @@ def split(rows):
                 op[found["backend"]] = row
             continue
         key = (parts[0], parts[1], setting(row["run_name"]))
-        op_type = tokens(row["run_name"]).get("op")
-        if op_type is None:
-            steps[key] = row["real_time"]
-        else:
-            inside[key][op_type] = row
+        found = tokens(row["run_name"])
+        batch, _ = steps.setdefault(key, (found.get("batch"), row["real_time"]))
+        if "op" in found and found.get("batch") == batch:
+            inside[key][found["op"]] = row
     return steps, inside, alone
 
 
@@ -117,7 +119,7 @@ def table(rows):
         "| inside less alone, % of the step |",
         "|---|---|---|---|---|---|---|",
     ]
-    for key, step in steps.items():
+    for key, (_, step) in steps.items():
         workload, mode, common = key
         times = times_alone(alone.get((workload, common), {}), mode)
         if times:

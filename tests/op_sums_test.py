@@ -127,3 +127,20 @@ def test_a_file_of_another_kind_is_one_line(tmp_path):
         result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
         assert result.returncode == 1
         assert len(result.stderr.splitlines()) == 1 and "expected" in result.stderr
+
+
+def test_of_several_batch_sizes_the_first_counts(tmp_path):
+    train = STEP.format("train")
+    other = train.replace("batch:2", "batch:8")
+    (*_, found) = lines(
+        tmp_path,
+        [
+            row(train, 100),
+            row(train + "/op:matmul", 90, label="matrix"),
+            row(train + "/op:framework", 10, label="framework"),
+            row(other, 400),
+            row(other + "/op:framework", 300, label="framework"),
+            row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1),
+        ],
+    )
+    assert found[1] == "0.1" and found[5] == "10.0"
