@@ -15,14 +15,11 @@ import json
 import pathlib
 import sys
 
+from fathom_runs.names import tokens
+
 COUNTS = {"train": "calls_per_model_step", "infer": "calls_per_inference"}
 BACKENDS = ("native", "torch")  # what the workloads run: our kernel where there is one
 LEAST_SHARE = 0.1  # percent of the step from which on a type is named
-
-
-def tokens(name):
-    """The `key:value` parts of a row's name."""
-    return dict(part.split(":", 1) for part in name.split("/") if ":" in part)
 
 
 def measured(rows):

@@ -3,6 +3,8 @@
 import re
 from html import escape
 
+from fathom_runs.names import tokens
+
 
 def anchor(row, key):
     """A row's place on the page of `key`, the machine's part of it."""
@@ -22,11 +24,6 @@ def unbroken(html):
     """A number stays on one line with its unit, and with its exponent."""
     html = re.sub(r"(\d) (%|s|ms|µs)(?!\w)", "\\1\u00a0\\2", html)
     return re.sub(r"\d+e-\d+", r'<span class="whole">\g<0></span>', html)
-
-
-def tokens(row):
-    """The `key:value` parts of a model row's name."""
-    return dict(part.split(":", 1) for part in row.split("/")[2:] if ":" in part)
 
 
 def common(rows):

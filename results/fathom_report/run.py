@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from op_sums import tokens
+from fathom_runs.names import tokens
 from fathom_runs.source import RunError, counters, document, is_measured, is_samples, samples
 from fathom_runs.source import text_of
 

@@ -1,12 +1,15 @@
 """What a row's name says of where it belongs."""
 
-from op_sums import tokens
-
 MODES = ("train", "infer")
 
 
+def tokens(name):
+    """The `key:value` parts of a row's name."""
+    return dict(part.split(":", 1) for part in name.split("/") if ":" in part)
+
+
 def kind(name):
-    """ "step", "inside" (an op type of a step), "op" (alone), or "other": fixtures and foreign benchmarks."""
+    """One of "step", "inside" (an op type of a step), "op" (alone), "other": fixtures and foreign benchmarks."""
     parts = name.split("/")
     if parts[0] == "op" and len(parts) > 5:
         return "op"
