@@ -143,6 +143,23 @@ def test_any_google_benchmark_is_compared(tmp_path):
     assert row_of(found, "BM_Sort/20")["base_us"] == pytest.approx(0.1, rel=0.05)
 
 
+def test_the_fastest_sample_counts_unless_told_otherwise(tmp_path):
+    """Noise that only ever adds: the means waver by half, the fastest samples do not."""
+    draw = random.Random(1)
+    files = []
+    for name, factor in (("base", 1), ("new", 1.1)):
+        rows = []
+        for row in repeated([made_up.row(VGG, 100)], 1):
+            least = factor * 100 * draw.uniform(1, 1.01)
+            rows.append(row | {"real_time": least * draw.uniform(1, 1.5), "min_us": least})
+        files.append(tmp_path / f"{name}.json")
+        made_up.write(files[-1], {"context": {}, "benchmarks": rows})
+    code, found = verdict(*files)
+    assert code == 1 and row_of(found, VGG)["base_us"] == pytest.approx(100, abs=1)
+    code, found = verdict(*files, "--by=real_time")
+    assert code == 0 and classes(found)[VGG] == "AMBIGUOUS"
+
+
 # --- noise
 
 

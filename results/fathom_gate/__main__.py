@@ -24,6 +24,9 @@ from fathom_runs.output import replace
 from fathom_runs.source import RunError
 
 
+FIELDS = ("min_us", "p50_us", "real_time")
+
+
 @dataclass(frozen=True)
 class Comparison:
     """All that the outputs show."""
@@ -51,7 +54,7 @@ def main(command=None):
 
 def compare(arguments):
     base, new, *others = (
-        chosen(read(path), arguments.filter)
+        chosen(read(path, arguments.by), arguments.filter)
         for path in (arguments.base, arguments.new, *arguments.noise)
     )
     settings = same_machine(base, new)
@@ -128,6 +131,13 @@ def parsed(command):
         default=0.05,
         metavar="SHARE",
         help="of the rows called slower or faster, how many may be so by chance (0.05)",
+    )
+    add(
+        "--by",
+        choices=FIELDS,
+        default=FIELDS[0],
+        help="what a repetition's time is: its fastest sample, which noise adds least to (min_us), its median "
+        "sample, or its mean; the mean where a row has no other",
     )
     add("--filter", type=expression, metavar="REGEX", help="rows in whose names it is found")
     add("--all", action="store_true", help="prints the rows that did not move, too")
