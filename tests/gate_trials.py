@@ -19,7 +19,7 @@ import tempfile
 
 TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
-OPTIONS = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.05"]
+OPTIONS = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.2"]
 LEVELS = (3, 5, 10, 30)
 # A step, LibTorch's op, its type as the gate names it, and its calls in a step.
 TARGETS = [
