@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -21,8 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLookMs = 100;         // rarely enough for no core to miss the time
-constexpr double kAvailable = 0.95;  // of free memory
+constexpr int kLookMs = 100;  // rarely enough for no core to miss the time
 
 /// Between fork and exec, where nothing may allocate.
 [[noreturn]] void become(char* const* arguments, const char* errors, pid_t parent) {
@@ -77,18 +75,6 @@ Ended ended(int status) {
   return {.code = -1, .reason = reason};
 }
 
-/// The value in bytes behind `key` in a file of such lines; `none` where there is none.
-double memory_line(const char* path, const std::string& key, double none) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    double value = 0;
-    if (line.rfind(key, 0) == 0 && std::sscanf(line.c_str() + key.size(), "%lf", &value) == 1) {
-      return value;
-    }
-  }
-  return none;
-}
-
 }  // namespace
 
 Ended run_child(const std::vector<std::string>& arguments, const std::string& errors,
@@ -122,13 +108,6 @@ Ended run_child(const std::vector<std::string>& arguments, const std::string& er
   }
   if (handle >= 0) close(handle);
   return over.empty() ? ended(status) : Ended{.code = -1, .reason = over};
-}
-
-double available_memory_bytes() {
-  const double machine = 1024 * memory_line("/proc/meminfo", "MemAvailable:", 1e9);
-  const double most = memory_line("/sys/fs/cgroup/memory.max", "", machine);
-  const double taken = memory_line("/sys/fs/cgroup/memory.current", "", 0);
-  return kAvailable * std::min(machine, std::max(0.0, most - taken));
 }
 
 }  // namespace fathom::benchmarks

@@ -24,8 +24,4 @@ struct Ended {
 Ended run_child(const std::vector<std::string>& arguments, const std::string& errors,
                 const Limits& limits, const std::function<void()>& tick);
 
-/// Bytes that this process and its children may still take: of the machine's and the container's
-/// memory what is free, and a little less.
-double available_memory_bytes();
-
 }  // namespace fathom::benchmarks

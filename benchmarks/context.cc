@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "benchmarks/build_info.h"
-#include "benchmarks/cpu_ticks.h"
+#include "fixtures/cpus.h"
 #include "git_commit.h"
 #include "ops/cuda/library.h"
 #include "ops/onednn/library.h"
@@ -34,7 +34,7 @@ std::string cpu_model() {
 /// The CPUs of the affinity mask, as 0-3,8.
 std::string affinity() {
   std::string text;
-  const std::vector<int> cpus = usable_cpus();
+  const std::vector<int> cpus = fixtures::usable_cpus();
   for (std::size_t first = 0, last = 0; first < cpus.size(); first = ++last) {
     while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
     text += (text.empty() ? "" : ",") + std::to_string(cpus[first]) +

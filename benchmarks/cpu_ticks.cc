@@ -1,7 +1,5 @@
 #include "benchmarks/cpu_ticks.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -34,17 +32,6 @@ std::optional<CpuTicks> cpu_ticks(const std::filesystem::path& root, const std::
     ticks.stolen += spent[kSteal];
   }
   return found ? std::optional(ticks) : std::nullopt;
-}
-
-std::vector<int> usable_cpus() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 }  // namespace fathom::benchmarks

@@ -16,7 +16,4 @@ struct CpuTicks {
 /// Of `cpus`, by /proc/stat under `root`; none where it does not tell.
 std::optional<CpuTicks> cpu_ticks(const std::filesystem::path& root, const std::vector<int>& cpus);
 
-/// CPUs that this process may use.
-std::vector<int> usable_cpus();
-
 }  // namespace fathom::benchmarks

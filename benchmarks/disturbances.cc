@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "fixtures/cpus.h"
+
 namespace fathom::benchmarks {
 namespace {
 
@@ -18,7 +20,7 @@ long involuntary_switches() {
 
 Disturbances::Disturbances(std::filesystem::path root)
     : root_(std::move(root)),
-      cpus_(usable_cpus()),
+      cpus_(fixtures::usable_cpus()),
       switches_(involuntary_switches()),
       ticks_(cpu_ticks(root_, cpus_)) {}
 

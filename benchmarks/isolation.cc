@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -16,6 +17,7 @@
 #include "benchmarks/child.h"
 #include "benchmarks/json_runs.h"
 #include "benchmarks/peak_entries.h"
+#include "fixtures/memory.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -59,6 +61,13 @@ std::vector<std::string> lines_for_user(const std::string& path) {
   return lines;
 }
 
+/// What is free, and a little less.
+double most_memory() {
+  const auto available = fixtures::available_memory();
+  return available ? 0.95 * static_cast<double>(*available)
+                   : std::numeric_limits<double>::infinity();
+}
+
 /// What a child that failed says of it.
 std::string reason_in(const std::string& errors) {
   std::ifstream file(errors);
@@ -90,9 +99,8 @@ IsolatedRow Isolation::run(const Row& row, int64_t family, const std::function<v
   const std::string out = path("row.json");
   const std::string samples = path("row.samples.jsonl");
   for (const auto& file : {out, out + ".errors.jsonl", samples}) fs::remove(file);
-  const Limits limits{
-      .seconds = options_.limit_seconds,
-      .bytes = options_.limit_gb ? *options_.limit_gb * 1e9 : available_memory_bytes()};
+  const Limits limits{.seconds = options_.limit_seconds,
+                      .bytes = options_.limit_gb ? *options_.limit_gb * 1e9 : most_memory()};
   const std::string errors = path("stderr");
   const Ended end = run_child(arguments(row), errors, limits, tick);
   auto said = lines_for_user(errors);

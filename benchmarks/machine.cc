@@ -1,6 +1,7 @@
 #include "benchmarks/machine.h"
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "benchmarks/cpu_ticks.h"
 #include "benchmarks/nvml.h"
+#include "fixtures/cpus.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -33,7 +35,7 @@ fs::path cpu_folder(const fs::path& root, int cpu) {
 
 Fact governor(const fs::path& root) {
   std::set<std::string> found;
-  for (const int cpu : usable_cpus()) {
+  for (const int cpu : fixtures::usable_cpus()) {
     const auto one = first_line(cpu_folder(root, cpu) / "cpufreq/scaling_governor");
     if (!one.empty()) found.insert(one);
   }
@@ -61,7 +63,7 @@ Fact turbo(const fs::path& root) {
 /// Two usable CPUs on one core share its units.
 Fact siblings(const fs::path& root) {
   std::set<std::string> cores;
-  const auto cpus = usable_cpus();
+  const auto cpus = fixtures::usable_cpus();
   for (const int cpu : cpus) {
     const auto one = first_line(cpu_folder(root, cpu) / "topology/thread_siblings_list");
     if (one.empty()) return std::nullopt;
@@ -74,13 +76,11 @@ Fact siblings(const fs::path& root) {
 }
 
 Fact quota(const fs::path& root) {
-  std::ifstream file(root / "sys/fs/cgroup/cpu.max");
-  std::string most;
-  double period = 0;
-  if (!(file >> most >> period) || period <= 0) return std::nullopt;
-  if (most == "max") return MachineFact{"cpu_quota", "none", ""};
+  const auto cpus = fixtures::cpu_quota(root);
+  if (!cpus) return std::nullopt;
+  if (std::isinf(*cpus)) return MachineFact{"cpu_quota", "none", ""};
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g CPUs", std::stod(most) / period);
+  std::snprintf(text, sizeof text, "%.3g CPUs", *cpus);
   return MachineFact{"cpu_quota", text,
                      "whoever uses it up is stopped for the rest of a period; run without a quota, "
                      "on CPUs of its own (cpuset)"};
@@ -95,39 +95,39 @@ Fact huge_pages(const fs::path& root) {
   return MachineFact{"huge_pages", line.substr(begin + 1, end - begin - 1), ""};
 }
 
-std::string cpus_text(double share, std::size_t cpus) {
+/// How many of the usable CPUs spent `work` in a way, by the kernel's ticks of that.
+Fact during(const fs::path& root, void (*work)(), double CpuTicks::*way, const char* key,
+            double most, const char* doubt) {
+  const auto cpus = fixtures::usable_cpus();
+  const auto before = cpu_ticks(root, cpus);
+  work();
+  const auto after = cpu_ticks(root, cpus);
+  if (!before || !after || after->all <= before->all) return std::nullopt;
+  const double share = ((*after).*way - (*before).*way) / (after->all - before->all);
+  const double found = share * static_cast<double>(cpus.size());
   char text[48];
-  std::snprintf(text, sizeof text, "%.2f of %zu CPUs", share, cpus);
-  return text;
+  std::snprintf(text, sizeof text, "%.2f of %zu CPUs", found, cpus.size());
+  return MachineFact{key, text, found > most ? doubt : ""};
+}
+
+void rest() { std::this_thread::sleep_for(kWindow); }
+
+void keep_busy() {
+  const auto end = std::chrono::steady_clock::now() + kWindow;
+  while (std::chrono::steady_clock::now() < end) {
+  }
 }
 
 /// While this process rests, all work is others'.
 Fact others(const fs::path& root) {
-  const auto cpus = usable_cpus();
-  const auto before = cpu_ticks(root, cpus);
-  std::this_thread::sleep_for(kWindow);
-  const auto after = cpu_ticks(root, cpus);
-  if (!before || !after || after->all <= before->all) return std::nullopt;
-  const double busy =
-      (after->busy - before->busy) / (after->all - before->all) * static_cast<double>(cpus.size());
-  return MachineFact{"others", cpus_text(busy, cpus.size()),
-                     busy > kBusy ? "other processes run; wait for them or stop them" : ""};
+  return during(root, rest, &CpuTicks::busy, "others", kBusy,
+                "other processes run; wait for them or stop them");
 }
 
-/// What the hypervisor gave to others while this process had work.
+/// What the hypervisor gives to others while this process has work for one CPU.
 Fact steal(const fs::path& root) {
-  const auto cpus = usable_cpus();
-  const auto before = cpu_ticks(root, cpus);
-  const auto end = std::chrono::steady_clock::now() + kWindow;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-  const auto after = cpu_ticks(root, cpus);
-  if (!before || !after || after->all <= before->all) return std::nullopt;
-  // One CPU had work.
-  const double stolen = (after->stolen - before->stolen) / (after->all - before->all) *
-                        static_cast<double>(cpus.size());
-  return MachineFact{"steal", cpus_text(stolen, cpus.size()),
-                     stolen > kStolen ? "the hypervisor runs others on these CPUs" : ""};
+  return during(root, keep_busy, &CpuTicks::stolen, "steal", kStolen,
+                "the hypervisor runs others on these CPUs");
 }
 
 Fact gpu_clock() {

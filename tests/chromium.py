@@ -3,11 +3,12 @@
 import contextlib
 import json
 
+import pytest
 from selenium import webdriver
 
 
-@contextlib.contextmanager
-def chromium():
+@pytest.fixture(scope="module")
+def browser():
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)

@@ -18,12 +18,11 @@ def repeated(rows, seed, slower=None, repetitions=9, between=0.0):
     """Repetitions of rows: times waver by 1 %, whole rows by `between`; `slower` has factors by a start of names."""
     draw = random.Random(seed)
     for row in rows:
-        us = row["real_time"] * (1 + draw.gauss(0, between))
+        whole = 1 + draw.gauss(0, between)
         for start, factor in (slower or {}).items():
-            us *= factor if row["name"].startswith(start) else 1
-        for index in range(repetitions):
-            time = {"real_time": us * (1 + abs(draw.gauss(0, 0.01)))}
-            yield row | time | {"repetitions": repetitions, "repetition_index": index}
+            whole *= factor if row["name"].startswith(start) else 1
+        factors = [whole * (1 + abs(draw.gauss(0, 0.01))) for _ in range(repetitions)]
+        yield from made_up.repeated([row], factors)
 
 
 def run(path, seed, slower=None, repetitions=9, between=0.0, workloads=("vgg", "memnet"), **more):

@@ -6,7 +6,7 @@ import re
 import made_up_history as made_up
 import made_up_run
 import pytest
-from chromium import background, cells, chromium, opened, overflow, prefer, size
+from chromium import background, browser, cells, opened, overflow, prefer, size
 from program import history
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -39,12 +39,6 @@ def made(tmp_path_factory):
     result = history(folder / "runs", "-o", folder / "history.html")
     assert result.returncode == 0, result.stderr
     return folder / "history.html"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture

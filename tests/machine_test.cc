@@ -11,6 +11,7 @@
 
 #include "benchmarks/disturbances.h"
 #include "benchmarks/energy.h"
+#include "fixtures/cpus.h"
 #include "tests/temporary_folder.h"
 
 namespace fathom::benchmarks {
@@ -29,13 +30,13 @@ class Machine : public testing::Test {
     fs::rename(file.string() + ".new", file);
   }
   void write_of_each_cpu(const std::string& path, const std::string& text) const {
-    for (const int cpu : usable_cpus()) {
+    for (const int cpu : fixtures::usable_cpus()) {
       write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/" + path, text);
     }
   }
   void write_ticks(int user, int idle, int steal) const {
     std::string text = "cpu  1 2 3 4\n";
-    for (const int cpu : usable_cpus()) {
+    for (const int cpu : fixtures::usable_cpus()) {
       text += "cpu" + std::to_string(cpu) + " " + std::to_string(user) + " 0 0 " +
               std::to_string(idle) + " 0 0 0 " + std::to_string(steal) + " 0 0\n";
     }
@@ -81,15 +82,15 @@ TEST_F(Machine, DoubtsTurboOfEitherMaker) {
 }
 
 TEST_F(Machine, DoubtsCpusThatShareACore) {
-  for (const int cpu : usable_cpus()) {
+  for (const int cpu : fixtures::usable_cpus()) {
     write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
           std::to_string(cpu) + "\n");
   }
   EXPECT_EQ(judged("smt").find("(!)"), std::string::npos);
   write_of_each_cpu("topology/thread_siblings_list", "0-999\n");
-  const bool alone = usable_cpus().size() == 1;
-  EXPECT_EQ(judged("smt"),
-            std::to_string(usable_cpus().size()) + " CPUs on 1 cores" + (alone ? "" : " (!)"));
+  const bool alone = fixtures::usable_cpus().size() == 1;
+  EXPECT_EQ(judged("smt"), std::to_string(fixtures::usable_cpus().size()) + " CPUs on 1 cores" +
+                               (alone ? "" : " (!)"));
 }
 
 TEST_F(Machine, DoubtsAQuota) {
@@ -132,7 +133,8 @@ TEST_F(Machine, DoubtsOtherProcesses) {
   }
   write_ticks(0, 0, 0);
   const Passing idle([&](int tick) { write_ticks(0, tick, 0); });
-  EXPECT_EQ(judged("others"), "0.00 of " + std::to_string(usable_cpus().size()) + " CPUs");
+  EXPECT_EQ(judged("others"),
+            "0.00 of " + std::to_string(fixtures::usable_cpus().size()) + " CPUs");
 }
 
 TEST_F(Machine, DoubtsAHypervisorThatRunsOthers) {

@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 import made_up_run
 import pytest
-from chromium import background, cells, chromium, opened, overflow, prefer, size
+from chromium import background, browser, cells, opened, overflow, prefer, size
 from program import report
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -27,12 +27,6 @@ def made(tmp_path_factory):
     result = report(run, samples, "-o", folder / "report.html", "--figures", folder / "figures")
     assert result.returncode == 0, result.stderr
     return folder, result.stdout
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture

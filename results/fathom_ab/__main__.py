@@ -17,6 +17,8 @@ import uuid
 from fathom_ab.merge import repetitions
 from fathom_ab.program import Program
 from fathom_gate import __main__ as gate
+from fathom_runs.arguments import command_line
+from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
 from fathom_runs.source import RunError
 
@@ -52,10 +54,6 @@ def common(programs):
             "rows of the same names"
         )
     return rows
-
-
-def errors_of(file):
-    return file.with_name(file.name + ".errors.jsonl")
 
 
 def run(programs, rows, files, rounds):
@@ -102,12 +100,7 @@ def show_nothing():
 
 def parsed():
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
-    parser = argparse.ArgumentParser(
-        prog="results/ab",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_line("ab", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add("a", type=pathlib.Path, metavar="A", help="the program to compare with")
     add("b", type=pathlib.Path, metavar="B", help="the program that may be slower")

@@ -2,9 +2,10 @@
 
 import statistics
 
-# Fields that every repetition has alike, or its own.
-SAME = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "threads"}
-SAME |= {"repetitions", "repetition_index", "iterations", "time_unit", "label"}
+from fathom_runs.repetitions import NO_COUNTERS
+
+# Fields without statistics: of every repetition alike, or its own.
+SAME = NO_COUNTERS - {"real_time", "cpu_time"}
 AGGREGATES = {
     "mean": (statistics.fmean, "time"),
     "median": (statistics.median, "time"),

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
+from fathom_runs.failures import errors_of, failures
 from fathom_runs.source import RunError, document, text_of
 
 
@@ -35,8 +36,7 @@ class Program:
     def measure(self, name):
         """The entries of one run of the row, and why there are none."""
         out = self.file("row.json")
-        errors = out.with_name(out.name + ".errors.jsonl")
-        for file in (out, errors):
+        for file in (out, errors_of(out)):
             file.unlink(missing_ok=True)
         ended = self.start(f"--benchmark_filter=^{escaped(name)}$", f"--benchmark_out={out}")
         context, entries = {}, []
@@ -46,8 +46,8 @@ class Program:
         if entries:
             self.remember(context)
             return entries, None
-        if errors.exists():
-            return [], json.loads(errors.read_text().splitlines()[0])["reason"]
+        for reason in failures(out).values():
+            return [], reason
         return [], f"ended with {ended.returncode}: {last_line(ended.stderr)}"
 
     def remember(self, context):

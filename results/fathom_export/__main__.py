@@ -6,14 +6,14 @@ results/export bencher run.json --counter flops --counter peak_memory_bytes -o b
 results/export lnt run.json -o report.json
 """
 
-import argparse
 import json
 import pathlib
 import sys
 
 from fathom_export import bencher, counters, lnt, medians
 from fathom_runs import repetitions
-from fathom_runs.output import replace
+from fathom_runs.arguments import command_line
+from fathom_runs.output import expect_apart, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -29,10 +29,7 @@ def main():
     arguments = parsed()
     form, _ = FORMS[arguments.form]
     try:
-        if arguments.file.resolve() == arguments.output.resolve():
-            raise RunError(f"{arguments.file}: is read and would be written, expected another -o")
-        if arguments.output.is_dir():
-            raise RunError(f"{arguments.output}: is a folder, expected a file to write")
+        expect_apart(arguments.output, [arguments.file])
         read = repetitions.read(arguments.file)
         made = form.document(read.context, read.measured, arguments)
         replace(arguments.output, json.dumps(made, indent=1, allow_nan=False) + "\n")
@@ -56,11 +53,7 @@ def said(made, benchmarks, arguments):
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        prog="results/export",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("export", __doc__)
     forms = parser.add_subparsers(dest="form", required=True)
     adds = {}
     for name, (_, words) in FORMS.items():

@@ -19,7 +19,7 @@ from fathom_gate.causes import causes
 from fathom_gate.noise import Noise, between, taking_turns
 from fathom_gate.rows import Rows, read, same_machine, shared_block
 from fathom_gate.verdict import Judged, Rule, blind, judge
-from fathom_runs.arguments import percentage, share
+from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import replace
 from fathom_runs.source import RunError
 
@@ -94,12 +94,7 @@ def chosen(rows, pattern):
 
 
 def parsed(command):
-    parser = argparse.ArgumentParser(
-        prog="results/gate",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = command_line("gate", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add("base", type=pathlib.Path, help="JSON of --benchmark_out, with repetitions")
     add("new", type=pathlib.Path, help="likewise, of the same machine")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom_runs.names import step_of
-from fathom_gate.verdict import Class
 
 LEAST_SHARE = 0.05  # of the step's change, from which on an op type is named
 MOST = 5
@@ -27,8 +26,7 @@ class Cause:
 def causes(judged, base, new):
     """By step that moved: op types by their part in the change, the largest first; none without their rows."""
     verdicts = {row.name: row for row in judged.rows}
-    moved = [row for row in judged.rows if row.judged in (Class.SLOWER, Class.FASTER)]
-    found = {row.name: [] for row in moved if row.kind == "step"}
+    found = {row.name: [] for row in judged.rows if row.moved and row.kind == "step"}
     for name in dict.fromkeys([*base.times, *new.times]):
         step, op_type = step_of(name)
         if not op_type or step not in found:
@@ -38,8 +36,7 @@ def causes(judged, base, new):
         )
         share = (after - before) / (verdicts[step].new_us - verdicts[step].base_us)
         own = verdicts.get(name)
-        moved = own is None or own.judged in (Class.SLOWER, Class.FASTER)
-        found[step].append(Cause(op_type, before, after, share, moved))
+        found[step].append(Cause(op_type, before, after, share, own is None or own.moved))
     return {step: largest(all_causes) for step, all_causes in found.items()}
 
 

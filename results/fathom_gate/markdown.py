@@ -1,8 +1,8 @@
 """The verdict as Markdown, for a pull request's comment or a job's summary."""
 
 from fathom_gate import words
-from fathom_runs.names import short
 from fathom_gate.verdict import Class
+from fathom_runs.names import short
 
 
 def text(comparison):

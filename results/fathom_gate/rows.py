@@ -1,6 +1,5 @@
 """Files of --benchmark_out as times by row, and which rows two of them have in common."""
 
-import json
 import pathlib
 from dataclasses import dataclass, field
 
@@ -8,7 +7,8 @@ import numpy as np
 
 from fathom_runs import repetitions
 from fathom_runs.context import MACHINE, SETTINGS
-from fathom_runs.source import RunError, text_of
+from fathom_runs.failures import failures
+from fathom_runs.source import RunError
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,6 @@ def times_of(benchmark, by):
     values = benchmark.values(by) if by != "real_time" else []
     whole = len(values) == len(benchmark.entries) and min(values) > 0
     return values if whole else benchmark.times_us
-
-
-def failures(path):
-    """Reasons by row of the errors file that fathom_bench leaves beside."""
-    beside = path.with_name(path.name + ".errors.jsonl")
-    if not beside.exists():
-        return {}
-    found = {}
-    for number, line in enumerate(text_of(beside).splitlines(), 1):
-        try:
-            failure = json.loads(line)
-            found[str(failure["name"])] = str(failure["reason"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(
-                f'{beside}: line {number} is {line[:40]!r}, expected {{"name": ..., "reason": ...}}'
-            ) from error
-    return found
 
 
 def shared_block(base, new):

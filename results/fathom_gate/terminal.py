@@ -1,8 +1,8 @@
 """The verdict as text for a terminal or a log."""
 
 from fathom_gate import words
-from fathom_runs.names import short
 from fathom_gate.verdict import Class
+from fathom_runs.names import short
 
 COLOURS = {Class.SLOWER: "31", Class.FASTER: "32", Class.AMBIGUOUS: "33", Class.SAME: "0"}
 SHOWN = (Class.SLOWER, Class.FASTER, Class.AMBIGUOUS, Class.SAME)
@@ -15,8 +15,9 @@ def text(comparison, everything=False, colours=False):
     lines += [f"note: {one}" for one in comparison.notes]
     lines.append("")
     for one in SHOWN:
-        rows = judged.of(one) if one in (Class.SLOWER, Class.FASTER) or everything else []
-        lines += [line for row in rows for line in of_row(row, comparison, colours)]
+        for row in judged.of(one):
+            if row.moved or everything:
+                lines += of_row(row, comparison, colours)
     lines += words.missing(judged)
     lines += words.counts(judged)
     lines.append(words.verdict(judged))

@@ -6,8 +6,8 @@ from enum import Enum
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from fathom_runs.names import kind, setting, step_of
 from fathom_gate.shift import Shift, least_p, percent, shift
+from fathom_runs.names import kind, setting, step_of
 
 
 class Class(Enum):
@@ -35,6 +35,10 @@ class Verdict:
     @property
     def percent(self):
         return percent(self.shift.effect)
+
+    @property
+    def moved(self):
+        return self.judged in (Class.SLOWER, Class.FASTER)
 
     @property
     def fails(self):

@@ -1,8 +1,8 @@
 """What a comparison found, in lines that the terminal and Markdown share."""
 
-from fathom_runs.names import short
 from fathom_gate.shift import percent
 from fathom_gate.verdict import Class
+from fathom_runs.names import short
 from fathom_runs.words import listed, plural, time_words
 
 ADVISED = 9  # repetitions

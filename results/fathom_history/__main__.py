@@ -3,14 +3,13 @@
 results/history runs -o history.html
 """
 
-import argparse
 import pathlib
 import sys
 
 from fathom_history import folder
 from fathom_history.machines import machines
-from fathom_runs.arguments import percentage
-from fathom_runs.output import replace
+from fathom_runs.arguments import command_line, percentage
+from fathom_runs.output import expect_apart, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -18,8 +17,7 @@ from fathom_runs.words import plural
 def main():
     arguments = parsed()
     try:
-        if arguments.output.is_dir():
-            raise RunError(f"{arguments.output}: is a folder, expected a file to write")
+        expect_apart(arguments.output)
         runs, refused = folder.runs(arguments.folder, arguments.output)
         from fathom_history import analysis, page  # SciPy, which wrong input need not wait for
 
@@ -37,11 +35,7 @@ def main():
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        prog="results/history",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("history", __doc__)
     parser.add_argument(
         "folder",
         type=pathlib.Path,

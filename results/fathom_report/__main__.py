@@ -4,21 +4,18 @@ results/report run.json -o report.html
 results/report cpu.json threads.json steps.jsonl -o report.html --figures figures
 """
 
-import argparse
 import pathlib
 import sys
 
 from fathom_report.run import RunError, read
+from fathom_runs.arguments import command_line
+from fathom_runs.output import expect_apart
 
 
 def main():
     arguments = parsed()
     try:
-        for file in arguments.files:
-            if file.resolve() == arguments.output.resolve():
-                raise RunError(f"{file}: is read and would be written, expected another -o")
-        if arguments.output.is_dir():
-            raise RunError(f"{arguments.output}: is a folder, expected a file to write")
+        expect_apart(arguments.output, arguments.files)
         run = read(with_samples(arguments.files))
         from fathom_report import write  # SciPy and Matplotlib, which wrong input need not wait for
 
@@ -36,11 +33,7 @@ def main():
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        prog="results/report",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_line("report", __doc__)
     parser.add_argument(
         "files",
         nargs="+",

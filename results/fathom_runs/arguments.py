@@ -1,7 +1,17 @@
-"""Values of options."""
+"""Command lines."""
 
 import argparse
 import math
+
+
+def command_line(program, words, **more):
+    """A parser for results/`program`, whose help shows the words as they stand."""
+    return argparse.ArgumentParser(
+        prog=f"results/{program}",
+        description=words,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **more,
+    )
 
 
 def percentage(text):

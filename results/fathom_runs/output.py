@@ -6,6 +6,15 @@ import tempfile
 from fathom_runs.source import RunError
 
 
+def expect_apart(path, read=()):
+    """Refuses to write over what is read, or a folder."""
+    for file in read:
+        if file.resolve() == path.resolve():
+            raise RunError(f"{file}: is read and would be written, expected another -o")
+    if path.is_dir():
+        raise RunError(f"{path}: is a folder, expected a file to write")
+
+
 def replace(path, text):
     """Writes the whole file or leaves the earlier one."""
     try:

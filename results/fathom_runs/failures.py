@@ -1,0 +1,26 @@
+"""The errors file that stands beside a file of --benchmark_out."""
+
+import json
+
+from fathom_runs.source import RunError, text_of
+
+
+def errors_of(path):
+    return path.with_name(path.name + ".errors.jsonl")
+
+
+def failures(path):
+    """Reasons by row of the errors file that fathom_bench leaves beside."""
+    beside = errors_of(path)
+    if not beside.exists():
+        return {}
+    found = {}
+    for number, line in enumerate(text_of(beside).splitlines(), 1):
+        try:
+            failure = json.loads(line)
+            found[str(failure["name"])] = str(failure["reason"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(
+                f'{beside}: line {number} is {line[:40]!r}, expected {{"name": ..., "reason": ...}}'
+            ) from error
+    return found
