@@ -103,8 +103,20 @@ def test_a_row_that_fails_is_said_and_fails_the_gate(tmp_path, programs):
     broken = fake(tmp_path / "broken", BM_fast=10, BM_slow=None)
     result = ab(programs[0], broken, "-o", tmp_path / "out", "--rounds=4")
     assert result.returncode == 1
-    assert f"ab: {broken}: BM_slow: ended with 1: no such device" in result.stderr.splitlines()
+    assert (
+        result.stderr.splitlines().count(f"ab: {broken}: BM_slow: ended with 1: no such device")
+        == 1
+    )
     assert "VANISHED  BM_slow: ended with 1: no such device" in result.stdout.splitlines()
+
+
+def test_a_row_that_hangs_has_failed_and_the_rest_goes_on(tmp_path, programs):
+    hangs = fake(tmp_path / "hangs", BM_hang=10, BM_fast=10)
+    result = ab(hangs, hangs, "-o", tmp_path / "out", "--rounds=4", "--limit-seconds=3")
+    line = f"ab: {hangs}: BM_hang: took longer than the 3 s of --limit-seconds"
+    assert result.stderr.splitlines() == [line] * 2  # of either program, in one of the four rounds
+    rows = read_json(tmp_path / "out/b.json")["benchmarks"]
+    assert {row["run_name"] for row in rows} == {"BM_fast"}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +126,7 @@ def test_a_row_that_fails_is_said_and_fails_the_gate(tmp_path, programs):
         (["a", "log"], "Permission denied, expected a program on Google Benchmark"),
         (["a", "other"], "has none of the 2 rows of"),
         (["a", "b", "--rounds=1"], "expected a number between 2 and 1000"),
+        (["a", "b", "--limit-seconds=soon"], "expected seconds between 1 and 1000000"),
         (["a"], "the following arguments are required: B"),
         (["a", "b", "--", "--benchmark_repetitions=3"], "expected --rounds=N"),
     ],

@@ -27,7 +27,7 @@ TARGETS = [
     ("memnet/train", "aten::bmm", "batched_matmul", 18),
     ("autoenc/train", "aten::exp", "exp", 2),
     ("deepq/infer", "aten::relu", "relu", 4),
-    ("memnet/infer", "aten::softmax", "softmax", 3),
+    ("memnet/infer", "aten::_softmax", "softmax", 3),
 ]
 
 

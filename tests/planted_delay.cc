@@ -1,28 +1,27 @@
 // Preloaded into fathom_bench (LD_PRELOAD), makes an op of one row slower, as a bad commit would:
-// FATHOM_PLANT="<start of the row's name> <LibTorch's op> <microseconds a call>". Other rows'
-// processes, known by
-// --benchmark_filter=^NAME$, are left as they are.
+// FATHOM_PLANT="<start of the row's name> <op that has a CPU kernel> <microseconds a call>". Other
+// rows' processes, known by --benchmark_filter=^NAME$, are left as they are.
 
-#include <ATen/record_function.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 
 namespace {
 
-std::string op;
 std::chrono::duration<double, std::micro> delay;
+std::optional<c10::SafeKernelFunction> kernel;
 
-std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& /*call*/) { return nullptr; }
-
-/// Before those who time the call hear of its end.
-void end(const at::RecordFunction& call, at::ObserverContext* /*context*/) {
-  if (op != call.name()) return;
-  const auto over = std::chrono::steady_clock::now() + delay;
-  while (std::chrono::steady_clock::now() < over) {
+/// Stands where LibTorch's kernel stood, so that no other op pays for it.
+void delayed(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  kernel->callBoxed(op, keys, stack);
+  const auto end = std::chrono::steady_clock::now() + delay;
+  while (std::chrono::steady_clock::now() < end) {
   }
 }
 
@@ -37,10 +36,16 @@ bool runs(const std::string& row) {
 [[maybe_unused]] const bool planted = [] {
   const char* plan = std::getenv("FATHOM_PLANT");
   std::string row;
+  std::string op;
   double us = 0;
   if (plan == nullptr || !(std::istringstream(plan) >> row >> op >> us) || !runs(row)) return false;
   delay = std::chrono::duration<double, std::micro>(us);
-  at::addGlobalCallback(at::RecordFunctionCallback(&begin, &end));
+  kernel = c10::Dispatcher::singleton()
+               .findSchemaOrThrow(op.c_str(), "")
+               .getComputedKernelForDispatchKey(c10::DispatchKey::CPU);
+  static torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__,
+                                __LINE__);
+  library.impl(op.c_str(), torch::CppFunction::makeFromBoxedFunction<&delayed>());
   return true;
 }();
 

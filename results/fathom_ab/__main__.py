@@ -27,7 +27,9 @@ BLOCK = 3  # rounds that are near enough in time to be compared
 
 def main():
     arguments, passed = parsed()
-    programs = [Program(path, passed) for path in (arguments.a, arguments.b)]
+    programs = [
+        Program(path, passed, arguments.limit_seconds) for path in (arguments.a, arguments.b)
+    ]
     files = [arguments.output / name for name in ("a.json", "b.json")]
     try:
         make_folder(arguments.output)
@@ -63,16 +65,18 @@ def run(programs, rows, files, rounds):
     started = time.monotonic()
     for index, name in enumerate(rows):
         runs = [[], []]
+        failed = set()  # sides; their other rounds would take as long to fail
         for turn in range(rounds):
             show(index, rows, turn, rounds, time.monotonic() - started)
             for side in (0, 1) if turn % 2 == 0 else (1, 0):
+                if side in failed:
+                    continue
                 found, reason = programs[side].measure(name)
-                if reason is not None:
-                    record = {"name": name, "repetition": turn, "reason": reason}
-                    with errors_of(files[side]).open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(record) + "\n")
-                    print(f"ab: {programs[side].path}: {name}: {reason}", file=sys.stderr)
                 runs[side].append(found)
+                if reason is not None:
+                    failed.add(side)
+                    runs[side].clear()
+                    record(programs[side], files[side], name, turn, reason)
         for side, program in enumerate(programs):
             entries[side] += repetitions(runs[side], index)
             typed = " ".join([str(program.path), *program.arguments])
@@ -80,6 +84,13 @@ def run(programs, rows, files, rounds):
             whole = {"context": context, "benchmarks": entries[side]}
             replace(files[side], json.dumps(whole, indent=1) + "\n")
     show_nothing()
+
+
+def record(program, file, name, turn, reason):
+    failure = {"name": name, "repetition": turn, "reason": reason}
+    with errors_of(file).open("a", encoding="utf-8") as errors:
+        errors.write(json.dumps(failure) + "\n")
+    print(f"ab: {program.path}: {name}: {reason}", file=sys.stderr)
 
 
 def show(index, rows, turn, rounds, elapsed):
@@ -113,6 +124,13 @@ def parsed():
         help="folder for a.json and b.json (ab)",
     )
     add("--rounds", type=rounds_of, metavar="N", default=9, help="runs of each program a row (9)")
+    add(
+        "--limit-seconds",
+        type=seconds_of,
+        metavar="S",
+        default=3600,
+        help="a row that takes longer has failed (3600)",
+    )
     parser.epilog = "What follows -- goes to both programs, such as --benchmark_filter=REGEX."
     passed = sys.argv[split + 1 :]
     if any(option.startswith("--benchmark_repetitions") for option in passed):
@@ -123,6 +141,12 @@ def parsed():
 def rounds_of(text):
     if not text.isdecimal() or not 2 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number between 2 and 1000")
+    return int(text)
+
+
+def seconds_of(text):
+    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds between 1 and 1000000")
     return int(text)
 
 

@@ -19,13 +19,20 @@ def temporary_folder():
 class Program:
     path: pathlib.Path
     arguments: list[str]
+    limit_seconds: int  # for a run
     context: dict = field(default_factory=dict)  # of its first run, with the peaks of all
     spared: list[str] = field(default_factory=list)  # options for its later runs
     folder: tempfile.TemporaryDirectory = field(default_factory=temporary_folder)
 
     def rows(self):
         """Names in the program's order. Throws RunError."""
-        listed = self.start("--benchmark_list_tests")
+        try:
+            listed = self.start("--benchmark_list_tests")
+        except subprocess.TimeoutExpired as error:
+            raise RunError(
+                f"{self.path}: --benchmark_list_tests took longer than {self.limit_seconds} s, expected "
+                "the names of its benchmarks"
+            ) from error
         if listed.returncode:
             raise RunError(
                 f"{self.path}: --benchmark_list_tests ended with {listed.returncode} "
@@ -38,7 +45,10 @@ class Program:
         out = self.file("row.json")
         for file in (out, errors_of(out)):
             file.unlink(missing_ok=True)
-        ended = self.start(f"--benchmark_filter=^{escaped(name)}$", f"--benchmark_out={out}")
+        try:
+            ended = self.start(f"--benchmark_filter=^{escaped(name)}$", f"--benchmark_out={out}")
+        except subprocess.TimeoutExpired:
+            return [], f"took longer than the {self.limit_seconds} s of --limit-seconds"
         context, entries = {}, []
         if out.exists() and out.stat().st_size:
             context, entries = document(out, text_of(out))
@@ -73,6 +83,7 @@ class Program:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                timeout=self.limit_seconds,
             )
         except OSError as error:
             raise RunError(

@@ -1,6 +1,7 @@
 """The page: one section a machine, what changed first, in one file that needs nothing else."""
 
 import pathlib
+import string
 from html import escape
 
 from fathom_history import cards, changes, latest, names, tables
@@ -8,7 +9,6 @@ from fathom_report import parts
 from fathom_runs.words import plural
 
 HERE = pathlib.Path(__file__).parent
-SHARED = HERE.parent / "fathom_report"
 REFUSED = 5  # files whose fault is told
 
 
@@ -18,20 +18,27 @@ def page(analyses, refused, smallest):
     keys = [f"-machine{number}" if number > 1 else "" for number in range(1, len(analyses) + 1)]
     heading = analyses[0].machine.title if len(analyses) == 1 else f"{len(analyses)} machines"
     return parts.page(
-        HERE / "page.html",
-        [SHARED / "page.css", HERE / "history.css"],
-        [SHARED / "page.js", HERE / "history.js"],
-        title=escape(f"{heading}: fathom_bench history"),
-        heading=escape(heading),
+        "history",
+        heading,
+        things="runs",
+        styles=[HERE / "history.css"],
+        scripts=[HERE / "history.js"],
         facts=escape(facts(analyses)),
         notes=parts.notes(no_runs(refused)),
+        about=about(smallest),
+        contents="\n".join(map(contents, analyses, keys)),
+        main="\n".join(
+            machine(one, key, smallest, len(analyses) > 1) for one, key in zip(analyses, keys)
+        ),
+    )
+
+
+def about(smallest):
+    """How changes are found."""
+    return string.Template(parts.text_of(HERE / "about.html")).substitute(
         smallest=f"{smallest:g}",
         max_p=f"{changes.MAX_P['step']:g}",
         max_p_of_many=f"{changes.MAX_P_OF_MANY:g}",
-        contents="\n".join(map(contents, analyses, keys)),
-        machines="\n".join(
-            machine(one, key, smallest, len(analyses) > 1) for one, key in zip(analyses, keys)
-        ),
     )
 
 

@@ -1,11 +1,12 @@
 """A run: one file of --benchmark_out, with the times of its rows."""
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 
-from fathom_runs.names import kind, short
 from fathom_runs import repetitions
-from fathom_runs.source import EXPECTED, RunError
+from fathom_runs.context import date_of
+from fathom_runs.names import kind, short
+from fathom_runs.source import RunError
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,3 @@ def row_of(benchmark):
 
 def is_ours(row):
     return kind(row) != "other" or row.startswith("fixture/")
-
-
-def date_of(path, context):
-    """Without a zone, the date is taken as UTC."""
-    text = str(context.get("date", "none"))
-    try:
-        date = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError as error:
-        raise RunError(
-            f"{path}: date is {text[:40]!r}, expected one as 2026-01-31T12:00:00+00:00, {EXPECTED}"
-        ) from error
-    return date if date.tzinfo else date.replace(tzinfo=timezone.utc)

@@ -1,13 +1,11 @@
 """The page: figures, what is missing, and tables, in one file that needs nothing else."""
 
-import pathlib
 import re
 from html import escape
 
 from fathom_report import machine, parts
 from fathom_report.table import csv_element, table
 
-HERE = pathlib.Path(__file__).parent
 GROUPS = {"fathom": "Fathom", "tbd": "TBD", "ours": "fathom_bench"}  # by the start of a key
 TABLES = {
     "steps": ("Steps", "Every workload's step that was measured."),
@@ -16,6 +14,11 @@ TABLES = {
 }
 # Too long, or of no use to a reader.
 HIDDEN = {"name", "iterations", "steps_per_sample"}
+ABOUT = """<details id="about" open><summary>Machine, versions, settings, peaks and commands</summary>
+<div class="cards">
+{}
+</div>
+</details>"""
 # Said once above the table where all rows agree.
 SETTING = ("device", "threads", "precision", "cache", "backend")
 
@@ -23,20 +26,20 @@ SETTING = ("device", "threads", "precision", "cache", "backend")
 def page(run, figures, missing, images):
     """The page's text; `images` holds the figures' SVG by key."""
     frames = {key: frame for key in TABLES if len(frame := getattr(run, key))}
-    heading = machine.title(run.context)
+    sections = [
+        *(section(figure, images[figure.key]) for figure in figures),
+        absent(missing),
+        *(whole_table(key, frame) for key, frame in frames.items()),
+    ]
     return parts.page(
-        HERE / "page.html",
-        [HERE / "page.css"],
-        [HERE / "page.js"],
-        title=escape(f"{heading}: fathom_bench report"),
-        heading=escape(heading),
+        "report",
+        machine.title(run.context),
+        things="figures",
         facts=machine.facts(run),
         notes=parts.notes(run.notes),
-        context=machine.cards(run),
+        about=ABOUT.format(machine.cards(run)),
         contents=contents(figures, missing, frames),
-        figures="\n".join(section(figure, images[figure.key]) for figure in figures),
-        missing=absent(missing),
-        tables="\n".join(whole_table(key, frame) for key, frame in frames.items()),
+        main="\n".join(sections),
     )
 
 

@@ -2,22 +2,31 @@
 
 import base64
 import hashlib
+import pathlib
 import string
 from html import escape
 
 from fathom_report.table import csv_element, readable, table
 
+SHARED = pathlib.Path(__file__).parent
 
-def page(template, styles, scripts, **parts):
-    """A template's text with its styles and scripts inside; the page runs no other script."""
-    script = "\n".join(path.read_text() for path in scripts)
+
+def page(kind, heading, *, styles=(), scripts=(), **parts):
+    """The text of a "report" or "history", with its styles and scripts inside; it runs no other script."""
+    script = text_of(SHARED / "page.js", *scripts)
     digest = base64.b64encode(hashlib.sha256(("\n" + script).encode()).digest()).decode()
-    return string.Template(template.read_text()).substitute(
+    return string.Template(text_of(SHARED / "page.html")).substitute(
         parts,
-        style="\n".join(path.read_text() for path in styles),
+        kind=kind,
+        heading=escape(heading),
+        style=text_of(SHARED / "page.css", *styles),
         script=script,
         script_hash=f"sha256-{digest}",
     )
+
+
+def text_of(*paths):
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def notes(lines):
