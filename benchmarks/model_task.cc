@@ -1,6 +1,7 @@
 #include "benchmarks/model_task.h"
 
 #include <ATen/ops/isfinite.h>
+#include <torch/nn/module.h>
 
 #include <array>
 #include <chrono>

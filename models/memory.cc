@@ -1,5 +1,7 @@
 #include "models/memory.h"
 
+#include <torch/nn/module.h>
+
 namespace fathom::models {
 namespace {
 

@@ -1,5 +1,7 @@
 #include "models/recorded.h"
 
+#include <torch/nn/module.h>
+
 #include "models/step.h"
 #include "ops/record.h"
 

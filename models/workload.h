@@ -1,12 +1,16 @@
 #pragma once
 
-#include <torch/nn/module.h>
+#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <vector>
 
 #include "fixtures/batch.h"
 #include "fixtures/data_source.h"
+
+namespace torch::nn {
+class Module;  // whose header brings 4,000 others
+}
 
 namespace fathom::models {
 

@@ -2,6 +2,7 @@
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
+#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <cmath>
