@@ -137,7 +137,7 @@ TEST_P(EveryWorkload, LearnsOneBatch) {
   auto& workload = step.workload();
   const auto batch = workload.pool({.batch = 4, .seed = 1}).batches[0];
   // Adam may leap out of a minimum for a step.
-  const auto median_loss = [&](int steps) {
+  const auto median_loss = [&](std::size_t steps) {
     std::vector<double> losses(steps);
     for (auto& value : losses) {
       const at::Tensor loss = workload.loss(batch);
