@@ -15,6 +15,14 @@ def temporary_folder():
     return tempfile.TemporaryDirectory(prefix="fathom_ab.")
 
 
+class TooLong(RunError):
+    """A run did not end in time."""
+
+    def __init__(self, path, what, seconds):
+        self.reason = f"took longer than the {seconds} s of --limit-seconds"
+        super().__init__(f"{path}: {what} {self.reason}")
+
+
 @dataclass
 class Program:
     path: pathlib.Path
@@ -26,13 +34,7 @@ class Program:
 
     def rows(self):
         """Names in the program's order. Throws RunError."""
-        try:
-            listed = self.start("--benchmark_list_tests")
-        except subprocess.TimeoutExpired as error:
-            raise RunError(
-                f"{self.path}: --benchmark_list_tests took longer than {self.limit_seconds} s, expected "
-                "the names of its benchmarks"
-            ) from error
+        listed = self.start("--benchmark_list_tests")
         if listed.returncode:
             raise RunError(
                 f"{self.path}: --benchmark_list_tests ended with {listed.returncode} "
@@ -47,8 +49,8 @@ class Program:
             file.unlink(missing_ok=True)
         try:
             ended = self.start(f"--benchmark_filter=^{escaped(name)}$", f"--benchmark_out={out}")
-        except subprocess.TimeoutExpired:
-            return [], f"took longer than the {self.limit_seconds} s of --limit-seconds"
+        except TooLong as error:
+            return [], error.reason
         context, entries = {}, []
         if out.exists() and out.stat().st_size:
             context, entries = document(out, text_of(out))
@@ -85,6 +87,8 @@ class Program:
                 text=True,
                 timeout=self.limit_seconds,
             )
+        except subprocess.TimeoutExpired as error:
+            raise TooLong(self.path, arguments[0], self.limit_seconds) from error
         except OSError as error:
             raise RunError(
                 f"{self.path}: {error.strerror}, expected a program on Google Benchmark"
