@@ -217,6 +217,7 @@ void Loop::count(benchmark::State& state, const Row& row, const Samples& samples
       if (peak > 0) set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak);
     }
   }
+  if (row.op && row.op->in_steps) set(state, "in_steps", 1);
   set(state, figures.counters);
   if (!figures.label.empty()) state.SetLabel(figures.label);
 

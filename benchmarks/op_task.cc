@@ -73,9 +73,14 @@ class OpTask final : public Task {
     }
   }
 
-  /// A check follows. Libraries plan for a thread count, so their kernels are prepared anew.
+  /// A check follows. Libraries plan for a thread count, so their kernels are prepared anew; an
+  /// update's next step is checked as its first.
   void threads_changed() override {
-    if (op_->in_place()) before_ = ops::cloned(instances_[next_].inputs);
+    if (op_->in_place()) {
+      Instance& next = instances_[next_];
+      before_ = ops::cloned(next.inputs);
+      next.call = call_over(next.inputs);
+    }
     if (!ops::is_vendor(options_.backend)) return;
     const c10::InferenceMode inference;
     for (auto& one : instances_) {
@@ -129,12 +134,15 @@ class OpTask final : public Task {
 
  private:
   void add_instance(const ops::Tensors& inputs) {
+    instances_.push_back(
+        {.inputs = inputs, .call = call_over(inputs), .outputs = {}, .kernel = nullptr});
+  }
+
+  ops::Call call_over(const ops::Tensors& inputs) const {
     const bool native = options_.backend == ops::Backend::kNative;
-    instances_.push_back({.inputs = inputs,
-                          .call = native ? op_->native(inputs) : op_->call(inputs),
-                          .outputs = {},
-                          .kernel = nullptr});
-    if (instances_.back().call == nullptr) throw std::logic_error("no such backend for this op");
+    ops::Call call = native ? op_->native(inputs) : op_->call(inputs);
+    if (call == nullptr) throw std::logic_error("no such backend for this op");
+    return call;
   }
 
   std::shared_ptr<const ops::Op> op_;

@@ -146,11 +146,10 @@ bool is_part(const ops::ShapeRow& shape, const StepName& step) {
   return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
 }
 
-/// Whose code the workloads run: our own where we have some.
-Backend backend_in_steps(const std::vector<Backend>& backends, Device device) {
-  const bool native =
-      std::find(backends.begin(), backends.end(), Backend::kNative) != backends.end();
-  return native && is_here(Backend::kNative, device) ? Backend::kNative : Backend::kTorch;
+/// Whose code the workloads run.
+Backend backend_in_steps(const ops::Op& op, Device device) {
+  const bool native = op.native_in_steps() && is_here(Backend::kNative, device);
+  return native ? Backend::kNative : Backend::kTorch;
 }
 
 void add_ops(std::vector<Row>& rows, const Options& options) {
@@ -162,9 +161,8 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
     if (options.explain && !is_part(each, *options.explain)) continue;
     const auto shape = std::make_shared<const ops::ShapeRow>(each);
     each_machine(options, [&](Device device, Precision precision) {
-      const auto backends = shape->op->backends();
-      const Backend in_steps = backend_in_steps(backends, device);
-      for (const Backend backend : backends) {
+      const Backend in_steps = backend_in_steps(*shape->op, device);
+      for (const Backend backend : shape->op->backends()) {
         if (!is_here(backend, device) || !wanted(options, backend)) continue;
         for (const Cache cache : options.caches) {
           const OpOptions op{.device = device,

@@ -13,7 +13,7 @@
 
 #include "fixtures/transitions.h"
 #include "models/table.h"
-#include "ops/rmsprop.h"
+#include "ops/fused_update.h"
 
 namespace fathom::models {
 namespace {
@@ -141,7 +141,7 @@ class DeepQ final : public Workload {
     if (mean_squares_.empty()) {
       for (const auto& parameter : parameters) mean_squares_.push_back(at::ones_like(parameter));
     }
-    ops::rmsprop(parameters, gradients, mean_squares_, kUpdate);
+    ops::fused_update(kUpdate, {parameters, gradients, mean_squares_});
     pair_->online->zero_grad();
   }
 

@@ -37,6 +37,8 @@ class CompositeOp final : public Op {
     return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
   }
 
+  bool native_in_steps() const override { return composite_.native_in_steps; }
+
   std::vector<Backend> backends() const override {
     std::vector<Backend> all{Backend::kTorch};
     all.insert(all.end(), composite_.vendors.begin(), composite_.vendors.end());

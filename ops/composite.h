@@ -20,6 +20,7 @@ struct Composite {
   double written;    ///< and writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
   std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward by our own kernels
+  bool native_in_steps = false;                             ///< Op::native_in_steps
   /// Op::problem of both passes, for the backends that it lists.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
   std::vector<Backend> vendors = {};

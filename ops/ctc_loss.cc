@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/buffer.h"
 #include "ops/draws.h"
 #include "ops/seen.h"
 #include "ops/table.h"
@@ -20,11 +21,19 @@ struct CtcShape {
   int64_t labels;   ///< of the longest utterance
 };
 
+/// Indices, on the host.
+template <typename Number>
+std::vector<Number> numbers(const at::Tensor& tensor) {
+  const at::Tensor here = tensor.cpu().contiguous();
+  const auto* first = here.const_data_ptr<int64_t>();
+  return {first, first + here.numel()};
+}
+
 /// Connectionist temporal classification, Graves et al. 2006: {log-probabilities [T, N, C], labels
 /// [N, L], frames [N], labels' counts [N]} gives {losses [N]}; with g [N] as a fifth the gradient
 /// to the scores [T, N, C] whose softmax the probabilities are, as LibTorch defines it. LibTorch
-/// has kernels for float and double only, so that other types are read as float. Its own kernels on
-/// CUDA: never cuDNN's.
+/// has kernels for float and double only, so that other types are read as float; on CUDA its own
+/// ones, never cuDNN's, which is a backend.
 class CtcLoss final : public Op {
  public:
   CtcLoss(const CtcShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
@@ -69,25 +78,39 @@ class CtcLoss final : public Op {
     const auto readable = [](const at::Tensor& tensor) {
       return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
     };
-    const auto numbers = [](const at::Tensor& tensor) {
-      const at::Tensor here = tensor.cpu();
-      const auto* first = here.const_data_ptr<int64_t>();
-      return std::vector<int64_t>(first, first + here.numel());
-    };
-    const auto forward = [scores = readable(in[0]), labels = in[1], frames = numbers(in[2]),
-                          counts = numbers(in[3])] {
+    const auto forward = [scores = readable(in[0]), labels = in[1],
+                          frames = numbers<int64_t>(in[2]), counts = numbers<int64_t>(in[3])] {
       return at::_ctc_loss(scores, labels, frames, counts, /*blank=*/0, /*zero_infinity=*/true);
     };
     if (pass_ == Pass::kForward) {
       return [forward]() -> Tensors { return {std::get<0>(forward())}; };
     }
     const auto [losses, states] = forward();
-    return [scores = readable(in[0]), labels = in[1], frames = numbers(in[2]),
-            counts = numbers(in[3]), g = readable(in[4]), kept_losses = losses,
+    return [scores = readable(in[0]), labels = in[1], frames = numbers<int64_t>(in[2]),
+            counts = numbers<int64_t>(in[3]), g = readable(in[4]), kept_losses = losses,
             kept_states = states]() -> Tensors {
       return {at::_ctc_loss_backward(g, scores, labels, frames, counts, kept_losses, kept_states,
                                      /*blank=*/0, /*zero_infinity=*/true)};
     };
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kCudnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    CtcProblem problem{.scores = buffer(in[0]),
+                       .labels = {},
+                       .counts = numbers<int>(in[3]),
+                       .frames = numbers<int>(in[2]),
+                       .wanted = buffer(out[0])};
+    const auto padded = numbers<int>(in[1]);
+    for (std::size_t i = 0; i < problem.counts.size(); ++i) {
+      const auto row = padded.begin() + static_cast<std::ptrdiff_t>(i) * shape_.labels;
+      problem.labels.insert(problem.labels.end(), row, row + problem.counts[i]);
+    }
+    if (pass_ == Pass::kBackward) {
+      problem.wanted = CtcProblem::Gradient{.weights = buffer(in[4]), .dscores = buffer(out[0])};
+    }
+    return problem;
   }
 
   /// Gradients are exponentials of sums of T logarithms, near -1000, of which float keeps 1e-4.

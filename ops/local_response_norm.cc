@@ -97,6 +97,7 @@ std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
        .native = [norm](const Tensors& in) -> Tensors {
          return {local_response_norm(in[0], norm)};
        },
+       .native_in_steps = true,
        .problem =
            [norm](const Tensors& in, const Tensors& out) {
              ResponseNormProblem problem{.x = buffer(in[0]),

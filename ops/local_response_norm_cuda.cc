@@ -4,26 +4,12 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
 
-#include <optional>
-
+#include "ops/buffer.h"
 #include "ops/cuda/library.h"
 #include "ops/cuda/response_window.h"
 
 namespace fathom::ops {
 namespace {
-
-std::optional<Element> element(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return Element::kFp32;
-    case at::kDouble:
-      return Element::kFp64;
-    case at::kBFloat16:
-      return Element::kBf16;
-    default:
-      return std::nullopt;
-  }
-}
 
 /// Calls launch(library, call), of which the tensors are still missing, on x's device.
 template <typename Launch>

@@ -7,6 +7,7 @@
 
 #include "ops/buffer.h"
 #include "ops/composite.h"
+#include "ops/lstm_gates.h"
 #include "ops/table.h"
 
 namespace fathom::ops {
@@ -59,6 +60,11 @@ std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
        .read = read,
        .written = states,
        .gradients = read,
+       .native = [](const Tensors& in) -> Tensors {
+         const auto [h, c] =
+             lstm_gates(at::linear(at::cat({in[0], in[1]}, 1), in[3], in[4]), in[2]);
+         return {h, c};
+       },
        .problem = [backward = pass == Pass::kBackward](const Tensors& in,
                                                        const Tensors& out) -> Problem {
          const at::Tensor& h = backward ? in[5] : out[0];

@@ -42,6 +42,8 @@ class Op {
   virtual Call call(const Tensors& inputs) const = 0;
   /// Our own kernels over the same inputs; null where LibTorch's way is the only one.
   virtual Call native(const Tensors& /*inputs*/) const { return nullptr; }
+  /// Whether it is native() that the workloads' steps run.
+  virtual bool native_in_steps() const { return false; }
   /// Whether a call writes into its inputs, as updates do.
   virtual bool in_place() const { return false; }
   /// How many times the rounding of one result the rounding of its own steps may be.

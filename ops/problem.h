@@ -139,9 +139,22 @@ struct ClippedRnnProblem {
   std::variant<Forward, Backward> pass;
 };
 
+/// Connectionist temporal classification with blank 0 over scores [T, N, C], of which a softmax
+/// makes probabilities: losses [N], or the gradient to the scores of Σ weights · losses.
+struct CtcProblem {
+  Buffer scores;
+  std::vector<int> labels;  ///< one utterance's after the other's
+  std::vector<int> counts;  ///< of each one's labels
+  std::vector<int> frames;  ///< of each one
+  struct Gradient {
+    Buffer weights, dscores;
+  };
+  std::variant<Buffer, Gradient> wanted;  ///< losses or gradient
+};
+
 using Problem =
     std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
                  BatchNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem, ReductionProblem,
-                 ConcatProblem, CopyProblem, LstmProblem, ClippedRnnProblem>;
+                 ConcatProblem, CopyProblem, LstmProblem, ClippedRnnProblem, CtcProblem>;
 
 }  // namespace fathom::ops

@@ -1,39 +1,72 @@
 // Updates over all parameters of a network, given by their extents: those of torch::optim as the
-// models make them, ours for RMSProp, and the clip of gradients.
+// models make them, TensorFlow's RMSProp, each beside our own in one pass, and the clip of
+// gradients.
+#include <ATen/ops/zeros_like.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "ops/draws.h"
 #include "ops/extents.h"
-#include "ops/rmsprop.h"
+#include "ops/fused_update.h"
 #include "ops/table.h"
 
 namespace fathom::ops {
 namespace {
 
 using List = std::vector<at::Tensor>;
+using Lists = std::vector<List>;
 
 /// One type, over lists of tensors of the parameters' sizes; the first is written and given back.
-struct Rule {
+struct Row {
   std::string_view name;
+  std::optional<UpdateRule> rule;  ///< none for the clip
   /// An element, from the second step on: adds and multiplies, without divisions and roots.
   double flops;
   double touched;  ///< tensors of the parameters' size that are read or written
   std::size_t lists;
-  Call (*call)(const std::vector<List>& lists);
-  Call (*native)(const std::vector<List>& lists) = nullptr;
   double slack = 1;  ///< of the check
+  bool native_in_steps = false;
+};
+
+// Read: parameter, gradient, states; written: parameter, states.
+constexpr std::array kRows{
+    Row{.name = "sgd", .rule = Sgd{.rate = 0.01}, .flops = 2, .touched = 3, .lists = 2},
+    Row{.name = "momentum",
+        .rule = Momentum{.rate = 0.01, .momentum = 0.9, .decay = 5e-4},
+        .flops = 6,
+        .touched = 5,
+        .lists = 2},
+    Row{.name = "adam", .rule = Adam{.rate = 1e-3}, .flops = 10, .touched = 7, .lists = 2},
+    Row{.name = "adagrad",
+        .rule = Adagrad{.rate = 0.01, .decay = 1.0 / 60'000},
+        .flops = 7,
+        .touched = 5,
+        .lists = 2},
+    Row{.name = "rmsprop",
+        .rule = RmsProp{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01},
+        .flops = 7,
+        .touched = 5,
+        .lists = 3,
+        .native_in_steps = true},
+    Row{.name = "clip_norm",
+        .rule = {},
+        .flops = 3,
+        .touched = 2,
+        .lists = 1,
+        .slack = 10},  // a sum over millions
 };
 
 /// {parameters, gradients}.
 template <typename Optimizer, typename Options>
-Call optimizer(const std::vector<List>& lists, const Options& options) {
+Call optimizer(const Lists& lists, const Options& options) {
   for (std::size_t i = 0; i < lists[0].size(); ++i) lists[0][i].mutable_grad() = lists[1][i];
   const auto made = std::make_shared<Optimizer>(lists[0], options);
   return [made, parameters = Tensors(lists[0].begin(), lists[0].end())] {
@@ -42,35 +75,40 @@ Call optimizer(const std::vector<List>& lists, const Options& options) {
   };
 }
 
-Call sgd(const std::vector<List>& lists) {
-  return optimizer<torch::optim::SGD>(lists, torch::optim::SGDOptions(0.01));
+Call torch_call(const Lists& lists, const Sgd& rule) {
+  return optimizer<torch::optim::SGD>(lists, torch::optim::SGDOptions(rule.rate));
 }
 
-Call momentum(const std::vector<List>& lists) {
+Call torch_call(const Lists& lists, const Momentum& rule) {
   return optimizer<torch::optim::SGD>(
-      lists, torch::optim::SGDOptions(0.01).momentum(0.9).weight_decay(5e-4));
+      lists, torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.decay));
 }
 
-Call adam(const std::vector<List>& lists) {
-  return optimizer<torch::optim::Adam>(lists, torch::optim::AdamOptions(1e-3));
+Call torch_call(const Lists& lists, const Adam& rule) {
+  return optimizer<torch::optim::Adam>(
+      lists,
+      torch::optim::AdamOptions(rule.rate).betas({rule.beta1, rule.beta2}).eps(rule.epsilon));
 }
 
-Call adagrad(const std::vector<List>& lists) {
+Call torch_call(const Lists& lists, const Adagrad& rule) {
   return optimizer<torch::optim::Adagrad>(
-      lists, torch::optim::AdagradOptions(0.01).weight_decay(1.0 / 60'000));
+      lists, torch::optim::AdagradOptions(rule.rate).weight_decay(rule.decay).eps(rule.epsilon));
 }
 
-/// {parameters, gradients, mean squares}.
-template <auto update>
-Call rmsprop_call(const std::vector<List>& lists) {
-  return [lists] {
-    update(lists[0], lists[1], lists[2], {.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01});
+/// {parameters, gradients, mean squares}: LibTorch's optimizer has another form.
+Call torch_call(const Lists& lists, const RmsProp& rule) {
+  return [lists, rule] {
+    for (std::size_t i = 0; i < lists[0].size(); ++i) {
+      const at::Tensor& g = lists[1][i];
+      lists[2][i].mul_(rule.decay).addcmul_(g, g, 1 - rule.decay);
+      lists[0][i].addcdiv_(g, (lists[2][i] + rule.epsilon).sqrt_(), -rule.rate);
+    }
     return Tensors(lists[0].begin(), lists[0].end());
   };
 }
 
 /// {gradients}. After the first call their norm is the largest.
-Call clip_norm(const std::vector<List>& lists) {
+Call clip_norm(const Lists& lists) {
   List holders;  // the gradients' parameters, which nobody reads
   for (const auto& gradient : lists[0]) {
     holders.push_back(gradient.detach());
@@ -82,83 +120,83 @@ Call clip_norm(const std::vector<List>& lists) {
   };
 }
 
-// Read: parameter, gradient, state; written: parameter, state.
-constexpr std::array kRules{
-    Rule{.name = "sgd", .flops = 2, .touched = 3, .lists = 2, .call = sgd},
-    Rule{.name = "momentum", .flops = 6, .touched = 5, .lists = 2, .call = momentum},
-    Rule{.name = "adam", .flops = 10, .touched = 7, .lists = 2, .call = adam},
-    Rule{.name = "adagrad", .flops = 7, .touched = 5, .lists = 2, .call = adagrad},
-    Rule{.name = "rmsprop",
-         .flops = 7,
-         .touched = 5,
-         .lists = 3,
-         .call = rmsprop_call<rmsprop_composite>,
-         .native = rmsprop_call<rmsprop>},
-    Rule{.name = "clip_norm",
-         .flops = 3,
-         .touched = 2,
-         .lists = 1,
-         .call = clip_norm,
-         .slack = 10},  // a sum over millions
-};
+/// Of the rule's states, those that `lists` lack start at 0.
+template <typename Rule>
+Call fused_call(Lists lists, Rule rule) {
+  while (std::ssize(lists) < 2 + Rule::kStates) {
+    List zeros;
+    for (const auto& p : lists[0]) zeros.push_back(at::zeros_like(p));
+    lists.push_back(std::move(zeros));
+  }
+  return [lists = std::move(lists), rule]() mutable {
+    fused_update(rule, lists);
+    if constexpr (requires { rule.step; }) ++rule.step;
+    return Tensors(lists[0].begin(), lists[0].end());
+  };
+}
 
 /// Inputs: every list one after the other; outputs: the first list.
 class Update final : public Op {
  public:
-  Update(const Rule& rule, std::vector<std::vector<int64_t>> tensors)
-      : rule_(rule), tensors_(std::move(tensors)) {}
+  Update(const Row& row, std::vector<std::vector<int64_t>> tensors)
+      : row_(row), tensors_(std::move(tensors)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     double count = 0;
     for (const auto& sizes : tensors_) count += elements(sizes);
-    return {.flops = rule_.flops * count,
-            .bytes = rule_.touched * element_bytes(precision) * count};
+    return {.flops = row_.flops * count, .bytes = row_.touched * element_bytes(precision) * count};
   }
 
   /// Weights are so small that the first step of each rule shows in them.
   Tensors inputs(uint64_t seed) const override {
     Draws draw(seed);
     Tensors made;
-    if (rule_.lists > 1)
+    if (row_.lists > 1)
       for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes, 0.01));
     for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes));
-    if (rule_.lists > 2)
+    if (row_.lists > 2)
       for (const auto& sizes : tensors_) made.push_back(draw.uniform(sizes, 0.1, 1));
     return made;
   }
 
-  Call call(const Tensors& in) const override { return rule_.call(lists(in)); }
-
-  Call native(const Tensors& in) const override {
-    return rule_.native == nullptr ? nullptr : rule_.native(lists(in));
+  Call call(const Tensors& in) const override {
+    if (!row_.rule) return clip_norm(lists(in));
+    return std::visit([&](const auto& rule) { return torch_call(lists(in), rule); }, *row_.rule);
   }
 
+  Call native(const Tensors& in) const override {
+    if (!row_.rule) return nullptr;
+    return std::visit([&](const auto& rule) { return fused_call(lists(in), rule); }, *row_.rule);
+  }
+
+  bool native_in_steps() const override { return row_.native_in_steps; }
+
   std::vector<Backend> backends() const override {
-    if (rule_.native == nullptr) return {Backend::kTorch};
+    if (!row_.rule) return {Backend::kTorch};
     return {Backend::kTorch, Backend::kNative};
   }
 
   bool in_place() const override { return true; }
 
-  double slack(fixtures::Precision /*precision*/) const override { return rule_.slack; }
+  double slack(fixtures::Precision /*precision*/) const override { return row_.slack; }
 
  private:
-  std::vector<List> lists(const Tensors& in) const {
-    std::vector<List> made;
-    for (std::size_t i = 0; i < rule_.lists; ++i) {
+  Lists lists(const Tensors& in) const {
+    Lists made;
+    for (std::size_t i = 0; i < row_.lists; ++i) {
       const auto begin = in.begin() + static_cast<std::ptrdiff_t>(i * tensors_.size());
       made.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(tensors_.size()));
     }
     return made;
   }
 
-  const Rule& rule_;
+  const Row& row_;
   std::vector<std::vector<int64_t>> tensors_;
 };
 
 /// The models' scopes say their parameters, or gradients, in one list.
-std::vector<SeenOp> recognise(const Rule& rule, const Seen& seen) {
-  if (seen.name != "op:" + std::string(rule.name) || seen.arguments.empty() ||
+std::vector<SeenOp> recognise(const Row& row, const Seen& seen) {
+  if (seen.name != "op:" + std::string(row.name) || seen.arguments.empty() ||
       !seen.arguments[0].isTensorList() || seen.arguments[0].toTensorVector().empty()) {
     return {};
   }
@@ -171,13 +209,13 @@ std::vector<SeenOp> recognise(const Rule& rule, const Seen& seen) {
 
 std::vector<OpType> update_types() {
   std::vector<OpType> types;
-  for (const Rule& rule : kRules) {
-    types.push_back({rule.name,
+  for (const Row& row : kRows) {
+    types.push_back({row.name,
                      {Pass::kUpdate},
-                     [&rule](Fields& fields, Pass /*pass*/) {
-                       return std::make_unique<Update>(rule, fields.tensors("tensors"));
+                     [&row](Fields& fields, Pass /*pass*/) {
+                       return std::make_unique<Update>(row, fields.tensors("tensors"));
                      },
-                     [&rule](const Seen& seen) { return recognise(rule, seen); }});
+                     [&row](const Seen& seen) { return recognise(row, seen); }});
   }
   return types;
 }

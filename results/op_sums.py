@@ -18,8 +18,16 @@ import sys
 from fathom_runs.names import tokens
 
 COUNTS = {"train": "calls_per_model_step", "infer": "calls_per_inference"}
-BACKENDS = ("native", "torch")  # what the workloads run: our kernel where there is one
+BACKENDS = ("native", "torch")  # that the workloads may run
 LEAST_SHARE = 0.1  # percent of the step from which on a type is named
+
+
+def place(backend, in_steps):
+    """Of an op's rows the one of the lowest place is what steps run.
+
+    Rows say so themselves; before they did, it was our own kernel where there was one.
+    """
+    return -1 if in_steps == 1 else BACKENDS.index(backend)
 
 
 def measured(rows):
@@ -53,7 +61,7 @@ def split(rows):
             found = tokens(row["run_name"])
             if found["backend"] in BACKENDS and found["cache"] == "hot":
                 op = alone[parts[2], setting(row["run_name"])].setdefault(tuple(parts[1:5]), {})
-                op[found["backend"]] = row
+                op[place(found["backend"], row.get("in_steps"))] = row
             continue
         key = (parts[0], parts[1], setting(row["run_name"]))
         found = tokens(row["run_name"])
@@ -66,8 +74,8 @@ def split(rows):
 def times_alone(ops, mode):
     """Microseconds a step of each op type."""
     times = collections.Counter()
-    for (op_type, *_), backends in ops.items():
-        row = next(backends[backend] for backend in BACKENDS if backend in backends)
+    for (op_type, *_), places in ops.items():
+        row = places[min(places)]
         times[op_type] += row["real_time"] * row.get(COUNTS[mode], 0)
     return times
 

@@ -57,6 +57,22 @@ TEST(CudaVendors, AgreeWithFloat64) {
   }
 }
 
+TEST(CudaNative, AgreesWithFloat64) {
+  if (const auto& why = fixtures::absence(Device::kCuda); !why.empty()) GTEST_SKIP() << why;
+  for (const Case& one : op_cases()) {
+    const auto op = make_op(one);
+    for (const auto& [type, precision] :
+         {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
+      const Tensors inputs = converted(op->inputs(7), type, fixtures::torch_device(Device::kCuda));
+      const Tensors before = cloned(inputs);
+      const Call call = op->native(inputs);
+      if (call == nullptr) continue;
+      EXPECT_NO_THROW(op->check(before, call(), precision))
+          << case_name(one) << ' ' << name(precision);
+    }
+  }
+}
+
 TEST(CudaVendors, SayWhyTheyAreAbsent) {
   const std::string& why = fixtures::absence(Device::kCuda);
   if (why.empty()) GTEST_SKIP() << "this machine has a GPU";

@@ -1,12 +1,19 @@
 #include "ops/lstm_cell.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 
 #include "fixtures/device.h"
+#include "ops/lstm_gates.h"
 #include "tests/gradients.h"
 
 namespace fathom::ops {
@@ -74,6 +81,45 @@ TEST(LstmCell, AgreesWithPlainLoopsInFloat64) {
         return (h * weights[0]).sum() + (c * weights[1]).sum();
       },
       [&] { return reference(given, weights); }, 1000);
+}
+
+TEST(LstmGates, AgreeWithTheCell) {
+  fixtures::set_threads(1);
+  at::manual_seed(3);
+  Given given;
+  const at::Tensor weights = at::randn({2, kSamples, kWidth}, at::kDouble);
+  tests::expect_gradients(
+      given,
+      [&] {
+        const auto [h, c] = lstm_gates(
+            at::linear(at::cat({given.x, given.h}, 1), given.weight, given.bias), given.c);
+        return (h * weights[0]).sum() + (c * weights[1]).sum();
+      },
+      [&] { return reference(given, weights); }, 1000);
+}
+
+TEST(LstmGates, OfFloatAreExactFarFromZeroToo) {
+  for (const int threads : {1, 2}) {
+    fixtures::set_threads(threads);
+    const at::Tensor c = at::linspace(-3, 3, 64 * 257).view({64, 257});
+    at::Tensor products = at::linspace(-200, 200, 64 * 4 * 257).view({64, 4 * 257});
+    products = products.view({4, -1}).t().reshape({64, 4 * 257});  // every gate over the range
+    const auto [h, next] = lstm_gates(products, c);
+    const auto [exact_h, exact_next] = lstm_gates(products.to(at::kDouble), c.to(at::kDouble));
+    EXPECT_LE((h - exact_h).abs().max().item<double>(), 1e-6);
+    EXPECT_LE((next - exact_next).abs().max().item<double>(), 1e-6);
+  }
+}
+
+TEST(LstmGates, KeepNan) {
+  const at::Tensor products = at::full({1, 4}, std::nanf(""));
+  EXPECT_TRUE(std::isnan(lstm_gates(products, at::zeros({1, 1})).h.item<float>()));
+}
+
+TEST(LstmGates, RefuseWhatDoesNotFit) {
+  EXPECT_THROW(lstm_gates(at::zeros({2, 9}), at::zeros({2, 2})), c10::Error);
+  EXPECT_THROW(lstm_gates(at::zeros({2, 8}), at::zeros({2, 2}, at::kDouble)), c10::Error);
+  EXPECT_THROW(lstm_gates(at::zeros({8, 2}).t(), at::zeros({2, 2})), c10::Error);
 }
 
 }  // namespace

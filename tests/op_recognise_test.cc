@@ -22,8 +22,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include "models/optimizers.h"
+#include "ops/fused_update.h"
 #include "ops/record.h"
-#include "ops/rmsprop.h"
 #include "ops/sampled_softmax.h"
 #include "tests/op_cases.h"
 
@@ -225,7 +225,8 @@ TEST(Recognise, SeesTheUpdatesOfModels) {
         models::clip_norm(*net, 1);
         sgd.step(*net);
         const at::Tensor p = at::randn({7});
-        rmsprop({p}, {p.clone()}, {p.square()}, {.rate = 1e-3, .decay = 0.9, .epsilon = 0.1});
+        fused_update(RmsProp{.rate = 1e-3, .decay = 0.9, .epsilon = 0.1},
+                     {{p}, {p.clone()}, {p.square()}});
       },
       {});
   std::vector<std::string> updates;

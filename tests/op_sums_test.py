@@ -68,6 +68,18 @@ def test_takes_what_the_workloads_run(tmp_path):
     assert train[3] == "0.800"
 
 
+def test_rows_say_whose_code_steps_run(tmp_path):
+    (*_, train) = lines(
+        tmp_path,
+        [
+            row(STEP.format("train"), 100),
+            row(OP.format("adam/net/a/update", "torch"), 90, calls_per_model_step=1, in_steps=1),
+            row(OP.format("adam/net/a/update", "native"), 30, calls_per_model_step=1),
+        ],
+    )
+    assert train[3] == "0.900"
+
+
 def test_says_what_has_no_rows_and_what_moved(tmp_path):
     inside = STEP.format("train") + "/op:"
     (*_, train) = lines(

@@ -211,9 +211,11 @@ def test_an_update_is_checked_at_each_thread_count(tmp_path):
     finished = run(
         "--fathom_threads=1,2",
         "--benchmark_min_time=0.001",
-        "--benchmark_filter=^op/(rmsprop|add)/deepq/",
+        "--benchmark_filter=^op/(rmsprop|add|adagrad)/(deepq|autoenc_kingma)/",
         f"--benchmark_out={out}",
     )
     assert finished.returncode == 0, finished.stderr
-    updates = [row["name"] for row in read_json(out)["benchmarks"] if "/rmsprop/" in row["name"]]
-    assert {name.split("/threads:")[1][0] for name in updates} == {"1", "2"}
+    names = [row["name"] for row in read_json(out)["benchmarks"]]
+    for rule in ("rmsprop", "adagrad"):  # whose inputs and whose optimizer keep its state
+        updates = [name for name in names if f"/{rule}/" in name]
+        assert {name.split("/threads:")[1][0] for name in updates} == {"1", "2"}

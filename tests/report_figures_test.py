@@ -437,6 +437,17 @@ def test_our_kernel_is_what_the_step_runs(folder):
     assert dict(relu) == {"first": "native", "second": "torch"}
 
 
+def test_rows_say_whose_code_the_step_runs(folder):
+    document = made_up.document(workloads=("vgg",))
+    for row in document["benchmarks"]:
+        if row["name"].startswith("op/relu/") and "backend:torch" in row["name"]:
+            row["in_steps"] = 1
+    fast = made_up.row(made_up.op_name("relu", "vgg", "first", "native"), 1, calls_per_model_step=4)
+    run = load(folder, document | {"benchmarks": [*document["benchmarks"], fast]})
+    ops = selection.as_the_step_runs(run.ops)
+    assert set(ops[ops.type == "relu"].backend) == {"torch"}
+
+
 # --- words
 
 

@@ -73,4 +73,17 @@ Tensor contiguous_tensor(Element element, const std::vector<int64_t>& sizes, std
   return tensor(buffer, axes);
 }
 
+InFp32::InFp32(const Buffer& buffer, cudaStream_t stream) : given(buffer), at(buffer) {
+  expect_contiguous(given);
+  if (given.element == Element::kFp32) return;
+  at.element = Element::kFp32;
+  copy = allocate(bytes(at));
+  at.data = copy.get();
+  write(read(given, stream), at, stream);
+}
+
+void InFp32::write_back(cudaStream_t stream) const {
+  if (copy != nullptr) write(read(at, stream), given, stream);
+}
+
 }  // namespace fathom::ops::cuda

@@ -52,6 +52,16 @@ using Activation = Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivation
 Tensor tensor(const Buffer& buffer, std::size_t axes = 4);
 Tensor contiguous_tensor(Element element, const std::vector<int64_t>& sizes, std::size_t axes = 4);
 
+/// A contiguous tensor for calls that know fp32 only: the caller's, or a copy.
+struct InFp32 {
+  InFp32(const Buffer& buffer, cudaStream_t stream);
+  void write_back(cudaStream_t stream) const;
+
+  Buffer given;
+  Buffer at;
+  Memory copy;
+};
+
 // The factors of a result and of what was there before.
 inline constexpr float kOne = 1;
 inline constexpr float kZero = 0;

@@ -19,26 +19,6 @@ Tensor images(const Buffer& buffer) {
   return contiguous_tensor(buffer.element, {buffer.sizes[0], buffer.sizes[1], plane, 1});
 }
 
-/// A vector as cuDNN wants it, in fp32: the caller's, or a copy.
-struct Parameter {
-  Parameter(const Buffer& lies, cudaStream_t stream) : given(lies), at(lies) {
-    expect_contiguous(given);
-    if (given.element == Element::kFp32) return;
-    at.element = Element::kFp32;
-    copy = allocate(bytes(at));
-    at.data = copy.get();
-    write(read(given, stream), at, stream);
-  }
-
-  void write_back(cudaStream_t stream) const {
-    if (copy != nullptr) write(read(at, stream), given, stream);
-  }
-
-  Buffer given;
-  Buffer at;
-  Memory copy;
-};
-
 }  // namespace
 
 Plan cudnn_plan(const ResponseNormProblem& problem, const Target& target) {
@@ -76,8 +56,8 @@ Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
   const Tensor y = images(problem.y);
   Tensor channels;
   check(cudnnDeriveBNTensorDescriptor(channels, x, kSpatial));
-  const Parameter weight(problem.weight, stream);
-  const Parameter bias(problem.bias, stream);
+  const InFp32 weight(problem.weight, stream);
+  const InFp32 bias(problem.bias, stream);
   const Memory mean = allocate(bytes(weight.at));
   const Memory inverse_deviation = allocate(bytes(weight.at));
   void* const x_data = problem.x.data;
@@ -94,8 +74,8 @@ Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
   const auto& gradients = *problem.gradients;
   const Tensor dx = images(gradients.x);
   void* const dx_data = gradients.x.data;
-  const Parameter dweight(gradients.weight, stream);
-  const Parameter dbias(gradients.bias, stream);
+  const InFp32 dweight(gradients.weight, stream);
+  const InFp32 dbias(gradients.bias, stream);
   return {.implementation = "spatial",
           .run =
               [=] {

@@ -101,7 +101,9 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
       .copy_bytes = fathom::ops::copy_bytes,
       .response_norm = fathom::ops::response_norm,
       .response_norm_backward = fathom::ops::response_norm_backward,
-      .rmsprop_update = fathom::ops::rmsprop_update,
+      .lstm_gates = fathom::ops::lstm_gates,
+      .lstm_gates_backward = fathom::ops::lstm_gates_backward,
+      .fused_update = fathom::ops::fused_update,
       .make_vendor_kernel = fathom::ops::make_vendor_kernel};
   return &kLibrary;
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "ops/backend.h"
+#include "ops/cuda/fused_update.h"
 #include "ops/cuda/local_response_norm.h"
-#include "ops/cuda/rmsprop.h"
+#include "ops/cuda/lstm_gates.h"
 #include "ops/kernel.h"
 #include "ops/problem.h"
 
@@ -41,9 +42,11 @@ struct CudaLibrary {
   const char* (*response_norm)(const ResponseNorm& call, const void* x, void* y);
   const char* (*response_norm_backward)(const ResponseNorm& call, const void* x, const void* g,
                                         void* dx);
-  // See ops/cuda/rmsprop.h.
-  const char* (*rmsprop_update)(const RmsPropUpdate& call, void* p, const void* g,
-                                void* mean_square);
+  // See ops/cuda/lstm_gates.h.
+  const char* (*lstm_gates)(const LstmGatesCall& call, const LstmGatesForward<void>& at);
+  const char* (*lstm_gates_backward)(const LstmGatesCall& call, const LstmGatesBackward<void>& at);
+  // See ops/cuda/fused_update.h.
+  const char* (*fused_update)(const FusedUpdate& call);
   Kernel* (*make_vendor_kernel)(const VendorCall& call);
 };
 

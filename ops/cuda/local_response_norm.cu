@@ -1,9 +1,6 @@
-#include <cuda_bf16.h>
-#include <cuda_runtime.h>
-
 #include <algorithm>
-#include <type_traits>
 
+#include "ops/cuda/launch.h"
 #include "ops/cuda/local_response_norm.h"
 #include "ops/cuda/response_window.h"
 
@@ -44,18 +41,11 @@ const char* with_types(const ResponseNorm& call, Visit visit) {
   if (parts == 0) return nullptr;
   const auto blocks =
       static_cast<unsigned>(std::min((parts + kThreads - 1) / kThreads, kMostBlocks));
-  with_window(call.norm.size, [&](auto size) {
-    switch (call.element) {
-      case Element::kFp32:
-        return visit(float{}, size, NormConstants<float>(call.norm), blocks);
-      case Element::kFp64:
-        return visit(double{}, size, NormConstants<double>(call.norm), blocks);
-      case Element::kBf16:
-        return visit(__nv_bfloat16{}, size, NormConstants<float>(call.norm), blocks);
-    }
+  return launch(call.element, [&](auto element, auto number) {
+    with_window(call.norm.size, [&](auto size) {
+      visit(element, size, NormConstants<decltype(number)>(call.norm), blocks);
+    });
   });
-  const cudaError_t error = cudaGetLastError();
-  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ Plan cudnn_plan(const SoftmaxProblem& problem, const Target& target);
 Plan cudnn_plan(const UnaryProblem& problem, const Target& target);
 Plan cudnn_plan(const ReductionProblem& problem, const Target& target);
 Plan cudnn_plan(const LstmProblem& problem, const Target& target);
+Plan cudnn_plan(const CtcProblem& problem, const Target& target);
 
 /// What a problem's choice of an algorithm depends on.
 using Key = std::vector<int64_t>;

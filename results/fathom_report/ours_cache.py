@@ -5,9 +5,8 @@ import numpy as np
 from fathom_report import laws, marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.ours_roofline import roof_of
-from fathom_report.selection import one_setting
+from fathom_report.selection import SHAPE, as_the_step_runs, one_setting
 from fathom_runs.words import listed, plural
-from op_sums import BACKENDS
 
 NAMED = 1.25  # cold over hot from which on a type is named
 NAME = ("ours-3", "Hot against cold", "Ours")
@@ -25,14 +24,12 @@ def hot_and_cold(run):
 
 def pairs(run):
     """Hot and cold rows of the same op, on the backend that steps run."""
-    ops = run.ops[run.ops.backend.isin(BACKENDS) & (run.ops.us > 0) & (run.ops.bytes > 0)]
-    keys = ["type", "workload", "layer", "pass_", "device", "threads", "precision", "backend"]
-    hot, cold = (ops[ops.cache == cache] for cache in ("hot", "cold"))
-    both = hot.merge(cold[[*keys, "us"]], on=keys, suffixes=("", "_cold"))
+    ops = run.ops[(run.ops.us > 0) & (run.ops.bytes > 0)]
+    hot, cold = (as_the_step_runs(ops, cache) for cache in ("hot", "cold"))
+    same = [*SHAPE, "backend"]
+    both = hot.merge(cold[[*same, "us"]], on=same, suffixes=("", "_cold"))
     if both.empty:
         return None, "", None
-    rank = both.backend.map(BACKENDS.index)
-    both = both.assign(rank=rank).sort_values("rank", kind="stable").drop_duplicates(keys[:-1])
     # One backend a shape: `one_setting` must not choose among them.
     both, words = one_setting(both.assign(backend="torch"))
     roof = roof_of(run.context, both.iloc[0])

@@ -41,7 +41,7 @@ OPS = [
     *("name", "type", "workload", "layer", "pass_"),
     *("device", "threads", "precision", "cache", "backend"),
     *TIMES,
-    *("bytes", "bytes_pct_peak", "calls_per_model_step", "calls_per_inference"),
+    *("bytes", "bytes_pct_peak", "in_steps", "calls_per_model_step", "calls_per_inference"),
     *DETAILS,
     *("create_us", "create_cached_us", "reorder_us", "workspace_bytes"),
 ]

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from fathom_runs.words import plural
-from op_sums import BACKENDS, COUNTS
+from op_sums import BACKENDS, COUNTS, place
 
 # Only where a run has several batch sizes equally often: that of Fathom comes first.
 FATHOM_BATCH = {"seq2seq": 64, "memnet": 32, "speech": 32, "autoenc": 128, "residual": 16}
@@ -78,12 +78,14 @@ def framework_as_one(table, by):
     return table.groupby([*by, "type", "op_class"], sort=False)[sums].sum().reset_index()
 
 
-def as_the_step_runs(ops):
-    """Of each op shape, the hot row of the backend that steps run: our kernel where there is one, else LibTorch's."""
-    table = ops[(ops.cache == "hot") & ops.backend.isin(BACKENDS)]
-    rank = table.backend.map(BACKENDS.index)
-    keys = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
-    return table.assign(rank=rank).sort_values("rank", kind="stable").drop_duplicates(keys)
+SHAPE = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
+
+
+def as_the_step_runs(ops, cache="hot"):
+    """Of each op shape, the row of the backend that steps run."""
+    table = ops[(ops.cache == cache) & ops.backend.isin(BACKENDS)]
+    places = [place(*row) for row in zip(table.backend, table.in_steps)]
+    return table.assign(place=places).sort_values("place", kind="stable").drop_duplicates(SHAPE)
 
 
 def calls(ops, mode):

@@ -16,6 +16,7 @@ NAMES = {
     "flops_pct_peak": "% of peak FLOP/s",
     "bytes_pct_peak": "% of peak bytes/s",
     "pct_of_step": "% of step",
+    "in_steps": "in steps",
     "calls_per_model_step": "calls a training step",
     "calls_per_inference": "calls an inference",
     "calls_per_step": "calls a step",
