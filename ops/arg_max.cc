@@ -33,8 +33,8 @@ class ArgMax final : public Op {
   }
 
   /// Of equal ones any may be it.
-  void check(const Tensors& inputs, const Tensors& outputs,
-             fixtures::Precision /*precision*/) const override {
+  void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision /*precision*/,
+             const Call& /*reference*/) const override {
     const at::Tensor x = inputs[0].to(at::TensorOptions(at::kDouble).device(at::kCPU));
     const at::Tensor largest = x.amax(dim_, /*keepdim=*/true);
     const at::Tensor expected = keepdim_ ? largest : largest.squeeze(dim_);

@@ -48,9 +48,9 @@ class Dropout final : public Op {
   }
 
   /// The forward pass draws: by the share that it drops, and all else scaled.
-  void check(const Tensors& inputs, const Tensors& outputs,
-             fixtures::Precision precision) const override {
-    if (backward_) return Op::check(inputs, outputs, precision);
+  void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
+             const Call& reference) const override {
+    if (backward_) return Op::check(inputs, outputs, precision, reference);
     const at::Tensor x = inputs[0].to(at::kCPU);
     const at::Tensor kept = outputs[0].to(at::kCPU).ne(0).logical_or(x.eq(0));
     expect_close(outputs, {x.to(at::kDouble).div(1 - p_).mul(kept)}, precision);

@@ -34,8 +34,8 @@ class LogUniform final : public Op {
   }
 
   /// The first of each row is drawn from all classes: the share of class 0 is known.
-  void check(const Tensors& /*inputs*/, const Tensors& outputs,
-             fixtures::Precision /*precision*/) const override {
+  void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision /*precision*/,
+             const Call& /*reference*/) const override {
     const at::Tensor& ids = outputs[0];
     if (ids.sizes() != at::IntArrayRef{positions_, count_} ||
         outputs[1].sizes() != at::IntArrayRef{positions_, 1})

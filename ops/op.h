@@ -48,10 +48,16 @@ class Op {
   virtual bool in_place() const { return false; }
   /// How many times the rounding of one result the rounding of its own steps may be.
   virtual double slack(fixtures::Precision /*precision*/) const { return 1; }
+  /// What call() gives on float64.
+  Tensors exact(const Tensors& inputs) const;
   /// Throws std::runtime_error where `outputs` are not those of the first call over `inputs`: by
-  /// default where they differ from a call on float64 by more than rounding times slack().
-  virtual void check(const Tensors& inputs, const Tensors& outputs,
-                     fixtures::Precision precision) const;
+  /// default where they differ from `reference`, exact(inputs), by more than rounding times
+  /// slack().
+  virtual void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
+                     const Call& reference) const;
+  void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision) const {
+    check(inputs, outputs, precision, [&] { return exact(inputs); });
+  }
   /// Whose code can run it.
   virtual std::vector<Backend> backends() const { return {Backend::kTorch}; }
   /// What a vendor's library is asked to compute of `inputs` into `outputs` (contiguous, as call()

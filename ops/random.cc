@@ -57,8 +57,8 @@ class Random final : public Op {
 
   bool in_place() const override { return true; }
 
-  void check(const Tensors& /*inputs*/, const Tensors& outputs,
-             fixtures::Precision /*precision*/) const override {
+  void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision /*precision*/,
+             const Call& /*reference*/) const override {
     const at::Tensor drawn = outputs[0].to(at::kCPU);
     if (drawn.sizes() != sizes_) throw std::runtime_error("the draws have another shape");
     expect_moments(drawn, rule_.moments);

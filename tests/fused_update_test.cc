@@ -132,7 +132,7 @@ TEST_P(FusedUpdate, AgreesWithFloat64) {
       const Steps step =
           std::visit([&](const auto& rule) { return reference(rule, exact); }, GetParam().rule);
       ours(GetParam().rule, start, [&] {
-        const List gradients = draw(start);
+        List gradients = draw(start);
         step(converted(gradients, at::kDouble));
         return gradients;
       });
@@ -154,7 +154,7 @@ TEST_P(FusedUpdate, OnCudaAgreesWithTheCpu) {
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
     const List mine = converted(here, type);
     const List there = converted(here, type, cuda);
-    const List gradients = draw(mine);
+    List gradients = draw(mine);
     ours(GetParam().rule, mine, [&] { return gradients; });
     ours(GetParam().rule, there, [&] { return converted(gradients, type, cuda); });
     for (std::size_t i = 0; i < here.size(); ++i) {

@@ -99,11 +99,13 @@ TEST(LstmGates, AgreeWithTheCell) {
 }
 
 TEST(LstmGates, OfFloatAreExactFarFromZeroToo) {
+  constexpr int64_t kMany = 64;
+  constexpr int64_t kOdd = 257;
   for (const int threads : {1, 2}) {
     fixtures::set_threads(threads);
-    const at::Tensor c = at::linspace(-3, 3, 64 * 257).view({64, 257});
-    at::Tensor products = at::linspace(-200, 200, 64 * 4 * 257).view({64, 4 * 257});
-    products = products.view({4, -1}).t().reshape({64, 4 * 257});  // every gate over the range
+    const at::Tensor c = at::linspace(-3, 3, kMany * kOdd).view({kMany, kOdd});
+    const at::Tensor range = at::linspace(-200, 200, 4 * kMany * kOdd);  // every gate has it all
+    const at::Tensor products = range.view({4, -1}).t().reshape({kMany, 4 * kOdd});
     const auto [h, next] = lstm_gates(products, c);
     const auto [exact_h, exact_next] = lstm_gates(products.to(at::kDouble), c.to(at::kDouble));
     EXPECT_LE((h - exact_h).abs().max().item<double>(), 1e-6);
