@@ -1,17 +1,11 @@
 #include "benchmarks/isolation.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <stdexcept>
 #include <string_view>
 
 #include "benchmarks/child.h"
@@ -29,7 +23,7 @@ constexpr int kFinished = 0;
 constexpr int kFailed = 4;  // and says so in its errors file
 
 /// What a child is told otherwise, or not at all.
-constexpr std::array<std::string_view, 12> kParents{
+constexpr std::string_view kParents[] = {
     "--fathom_isolate",       "--fathom_limit_seconds", "--fathom_limit_gb",  "--fathom_resume",
     "--fathom_samples",       "--fathom_peaks",         "--benchmark_filter", "--benchmark_out",
     "--benchmark_out_format", "--benchmark_format"};
@@ -81,27 +75,17 @@ std::string reason_in(const std::string& errors) {
 
 Isolation::Isolation(const Options& options, const ContextEntries& peaks)
     : options_(options), knows_peaks_(!peaks.empty()) {
-  std::string name = (fs::temp_directory_path() / "fathom_bench.XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) {
-    throw std::runtime_error("--fathom_isolate: " + name + ": " + std::strerror(errno));
-  }
-  folder_ = name;
-  if (knows_peaks_) write_peaks(path("peaks.json"), peaks);
-}
-
-Isolation::~Isolation() {
-  std::error_code left_over;
-  fs::remove_all(folder_, left_over);
+  if (knows_peaks_) write_peaks(folder_.path("peaks.json"), peaks);
 }
 
 IsolatedRow Isolation::run(const Row& row, int64_t family, const std::function<void()>& tick,
                            const std::function<void(const std::string& line)>& warn) const {
-  const std::string out = path("row.json");
-  const std::string samples = path("row.samples.jsonl");
+  const std::string out = folder_.path("row.json");
+  const std::string samples = folder_.path("row.samples.jsonl");
   for (const auto& file : {out, out + ".errors.jsonl", samples}) fs::remove(file);
   const Limits limits{.seconds = options_.limit_seconds,
                       .bytes = options_.limit_gb ? *options_.limit_gb * 1e9 : most_memory()};
-  const std::string errors = path("stderr");
+  const std::string errors = folder_.path("stderr");
   const Ended end = run_child(arguments(row), errors, limits, tick);
   auto said = lines_for_user(errors);
   if (end.code != kFinished && end.code != kFailed) {
@@ -125,16 +109,16 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
   std::vector<std::string> all{options_.typed.front()};
   for (auto argument = options_.typed.begin() + 1; argument != options_.typed.end(); ++argument) {
     const std::string flag = argument->substr(0, argument->find('='));
-    if (std::find(kParents.begin(), kParents.end(), flag) == kParents.end()) {
+    if (std::find(std::begin(kParents), std::end(kParents), flag) == std::end(kParents)) {
       all.push_back(*argument);
     }
   }
   all.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");
-  all.push_back("--benchmark_out=" + path("row.json"));
+  all.push_back("--benchmark_out=" + folder_.path("row.json"));
   all.emplace_back("--benchmark_out_format=json");
   all.emplace_back("--fathom_unchecked");
-  if (knows_peaks_) all.push_back("--fathom_peaks=" + path("peaks.json"));
-  if (row.samples) all.push_back("--fathom_samples=" + path("row.samples.jsonl"));
+  if (knows_peaks_) all.push_back("--fathom_peaks=" + folder_.path("peaks.json"));
+  if (row.samples) all.push_back("--fathom_samples=" + folder_.path("row.samples.jsonl"));
   return all;
 }
 

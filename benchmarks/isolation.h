@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/options.h"
 #include "benchmarks/rows.h"
+#include "benchmarks/scratch_folder.h"
 
 namespace fathom::benchmarks {
 
@@ -22,12 +22,9 @@ struct IsolatedRow {
 /// is the failure of one row.
 class Isolation {
  public:
-  /// `peaks` are told to the children. Throws std::runtime_error where
-  /// there is no room for their files.
+  /// `peaks` are told to the children. Throws std::runtime_error where there is no room for their
+  /// files.
   Isolation(const Options& options, const ContextEntries& peaks);
-  ~Isolation();
-  Isolation(const Isolation&) = delete;
-  Isolation& operator=(const Isolation&) = delete;
 
   /// `family` numbers the row; `tick` is called once a second, `warn` with each line that the
   /// child has for the user.
@@ -36,10 +33,9 @@ class Isolation {
 
  private:
   std::vector<std::string> arguments(const Row& row) const;
-  std::string path(const char* name) const { return (folder_ / name).string(); }
 
   const Options& options_;
-  std::filesystem::path folder_;
+  ScratchFolder folder_;
   bool knows_peaks_;
 };
 

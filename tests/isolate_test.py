@@ -170,7 +170,8 @@ def test_a_row_that_fails_says_why(tmp_path, peaks):
     assert len(rows(tmp_path)) == 1
 
 
-def test_a_killed_run_leaves_no_process_and_resumes(tmp_path, peaks):
+def test_a_killed_run_leaves_nothing_and_resumes(tmp_path, peaks, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     run_ = Started(tmp_path, peaks)
     run_.process.kill()
     run_.process.wait()
@@ -179,8 +180,10 @@ def test_a_killed_run_leaves_no_process_and_resumes(tmp_path, peaks):
             break
         time.sleep(0.01)
     assert not pathlib.Path(f"/proc/{run_.child}").exists()
+    assert len(list(tmp_path.glob("fathom_bench.*"))) == 1
     result = isolated(tmp_path, peaks, "--fathom_resume")
     assert result.returncode == 0 and len(rows(tmp_path)) == 2
+    assert not list(tmp_path.glob("*fathom_bench.*"))
     again = isolated(tmp_path, peaks, "--fathom_resume")
     assert again.returncode == 0 and "holds 2 of 2 rows" in again.stderr
 
