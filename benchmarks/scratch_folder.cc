@@ -43,7 +43,7 @@ ScratchFolder::ScratchFolder() {
   // Nobody takes it for left over before it is locked.
   std::string hidden = (temporary / (std::string(".") + kPrefix + "XXXXXX")).string();
   if (mkdtemp(hidden.data()) == nullptr)
-    throw std::runtime_error(hidden + ": " + std::strerror(errno));
+    throw std::runtime_error("scratch folder " + hidden + ": " + std::strerror(errno));
   lock_ = locked(hidden);
   folder_ = temporary / fs::path(hidden).filename().string().substr(1);
   fs::rename(hidden, folder_);

@@ -68,7 +68,9 @@ double reference(const Given& given, const at::Tensor& weights) {
   return sum;
 }
 
-TEST(LstmCell, AgreesWithPlainLoopsInFloat64) {
+using Cell = LstmState (*)(const Given& given);
+
+void expect_plain_loops(Cell cell) {
   fixtures::set_threads(1);
   at::manual_seed(3);
   Given given;
@@ -76,26 +78,23 @@ TEST(LstmCell, AgreesWithPlainLoopsInFloat64) {
   tests::expect_gradients(
       given,
       [&] {
-        const auto [h, c] =
-            lstm_cell(given.x, {.h = given.h, .c = given.c}, given.weight, given.bias);
+        const auto [h, c] = cell(given);
         return (h * weights[0]).sum() + (c * weights[1]).sum();
       },
       [&] { return reference(given, weights); }, 1000);
 }
 
-TEST(LstmGates, AgreeWithTheCell) {
-  fixtures::set_threads(1);
-  at::manual_seed(3);
-  Given given;
-  const at::Tensor weights = at::randn({2, kSamples, kWidth}, at::kDouble);
-  tests::expect_gradients(
-      given,
-      [&] {
-        const auto [h, c] = lstm_gates(
-            at::linear(at::cat({given.x, given.h}, 1), given.weight, given.bias), given.c);
-        return (h * weights[0]).sum() + (c * weights[1]).sum();
-      },
-      [&] { return reference(given, weights); }, 1000);
+TEST(LstmCell, AgreesWithPlainLoopsInFloat64) {
+  expect_plain_loops([](const Given& given) {
+    return lstm_cell(given.x, {.h = given.h, .c = given.c}, given.weight, given.bias);
+  });
+}
+
+TEST(LstmGates, AgreeWithPlainLoopsInFloat64) {
+  expect_plain_loops([](const Given& given) {
+    return lstm_gates(at::linear(at::cat({given.x, given.h}, 1), given.weight, given.bias),
+                      given.c);
+  });
 }
 
 TEST(LstmGates, OfFloatAreExactFarFromZeroToo) {

@@ -1,15 +1,11 @@
-#include <algorithm>
-
 #include "ops/cuda/fused_update.h"
 #include "ops/cuda/launch.h"
 
 namespace fathom::ops {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int64_t kBlockElements = 16 * kThreads;  // a block's share of a tensor
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
-constexpr int kMostTensors = 64;  // of a launch, whose arguments fit into 4 KB
+constexpr int kMostTensors = 64;                   // of a launch, whose arguments fit into 4 KB
 
 /// What one launch updates: each tensor has blocks of its own, one after the other.
 template <typename S>

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "ops/cuda/launch.h"
 #include "ops/cuda/local_response_norm.h"
 #include "ops/cuda/response_window.h"
@@ -7,19 +5,10 @@
 namespace fathom::ops {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
-
-__device__ int64_t first_part() {
-  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-__device__ int64_t part_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
-
 template <int kSize, typename T, typename Sum>
 __global__ void forward(Planes shape, NormConstants<Sum> norm, const T* __restrict__ x,
                         T* __restrict__ y) {
-  for (int64_t i = first_part(); i < part_count(shape); i += part_stride()) {
+  for (int64_t i = first_index(); i < part_count(shape); i += index_stride()) {
     normalise<kSize>(shape, part_at(shape, i), norm, x, y);
   }
 }
@@ -27,7 +16,7 @@ __global__ void forward(Planes shape, NormConstants<Sum> norm, const T* __restri
 template <int kSize, typename T, typename Sum>
 __global__ void backward(Planes shape, NormConstants<Sum> norm, const T* __restrict__ x,
                          const T* __restrict__ g, T* __restrict__ dx) {
-  for (int64_t i = first_part(); i < part_count(shape); i += part_stride()) {
+  for (int64_t i = first_index(); i < part_count(shape); i += index_stride()) {
     normalise_backward<kSize>(shape, part_at(shape, i), norm, x, g, dx);
   }
 }
@@ -39,8 +28,7 @@ const char* with_types(const ResponseNorm& call, Visit visit) {
   if (!has_window(call.norm.size)) return cudaGetErrorString(cudaErrorInvalidValue);
   const int64_t parts = part_count(call.shape);
   if (parts == 0) return nullptr;
-  const auto blocks =
-      static_cast<unsigned>(std::min((parts + kThreads - 1) / kThreads, kMostBlocks));
+  const unsigned blocks = blocks_over(parts);
   return launch(call.element, [&](auto element, auto number) {
     with_window(call.norm.size, [&](auto size) {
       visit(element, size, NormConstants<decltype(number)>(call.norm), blocks);

@@ -1,20 +1,13 @@
-#include <algorithm>
-
 #include "ops/cuda/launch.h"
 #include "ops/cuda/lstm_gates.h"
 
 namespace fathom::ops {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
-
 /// A thread a unit: neighbours load neighbours.
 template <typename T, typename Tensors>
 __global__ void units(Tensors at, int64_t samples, int64_t width) {
-  const int64_t stride = static_cast<int64_t>(gridDim.x) * kThreads;
-  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < samples * width;
-       i += stride) {
+  for (int64_t i = first_index(); i < samples * width; i += index_stride()) {
     run_unit<T>(at, width, i / width, i % width);
   }
 }
@@ -24,11 +17,10 @@ template <typename To>
 const char* run(const LstmGatesCall& call, const To& to) {
   const int64_t count = call.samples * call.width;
   if (count == 0) return nullptr;
-  const auto blocks =
-      static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
   return launch(call.element, [&](auto element, auto number) {
-    units<decltype(number)><<<blocks, kThreads, 0, static_cast<cudaStream_t>(call.stream)>>>(
-        to(element), call.samples, call.width);
+    units<decltype(number)>
+        <<<blocks_over(count), kThreads, 0, static_cast<cudaStream_t>(call.stream)>>>(
+            to(element), call.samples, call.width);
   });
 }
 
