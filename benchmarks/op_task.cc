@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "benchmarks/peaks.h"
+#include "benchmarks/placement.h"
 #include "ops/check.h"
 #include "ops/kernel.h"
 #include "ops/vendor.h"
@@ -76,12 +77,12 @@ class OpTask final : public Task {
       const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options));
       const auto begin = std::chrono::steady_clock::now();
       for (std::size_t i = 1; i < copies; ++i) {
-        add_instance(ops::cloned(inputs));
+        add_instance(placed_anew(inputs));
         // Its result's memory is the system's to give, once; to a long call that is nothing.
         if (std::chrono::steady_clock::now() - begin < kMostSetUp) instances_.back().run();
       }
     }
-    add_instance(inputs);
+    add_instance(placed_anew(inputs));
     next_ = instances_.size() - 1;  // the one that is checked
     const ops::Cost cost = op_->cost(options.precision);
     if (cost.flops > 0) figures_.flops = cost.flops;

@@ -1,0 +1,41 @@
+#include "benchmarks/placement.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <cstdlib>
+#include <new>
+#include <random>
+
+namespace fathom::benchmarks {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLine = 64;  // LibTorch's own alignment
+
+/// Where in a page the next tensor begins, in bytes; another sequence in each process.
+std::size_t next_place() {
+  static std::mt19937_64 random{std::random_device{}()};
+  return kLine * std::uniform_int_distribution<std::size_t>(0, kPage / kLine - 1)(random);
+}
+
+at::Tensor placed_anew(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu()) return tensor.clone();
+  const std::size_t place = next_place();
+  const std::size_t pages = (place + tensor.storage().nbytes() + kPage - 1) / kPage;
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (pages + 1) * kPage));
+  if (memory == nullptr) throw std::bad_alloc();
+  at::Tensor copy = at::from_blob(
+      memory + place, tensor.sizes(), tensor.strides(), [memory](void*) { std::free(memory); },
+      tensor.options());
+  return copy.copy_(tensor);
+}
+
+}  // namespace
+
+ops::Tensors placed_anew(const ops::Tensors& tensors) {
+  ops::Tensors copies;
+  for (const auto& tensor : tensors) copies.push_back(placed_anew(tensor));
+  return copies;
+}
+
+}  // namespace fathom::benchmarks

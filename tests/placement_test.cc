@@ -1,0 +1,42 @@
+#include "benchmarks/placement.h"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+
+namespace fathom::benchmarks {
+namespace {
+
+uint64_t address(const at::Tensor& tensor) {
+  return reinterpret_cast<uint64_t>(tensor.const_data_ptr());
+}
+
+TEST(PlacedAnew, CopiesValuesTypesAndLayouts) {
+  const ops::Tensors tensors{at::randn({2, 3, 4, 5}).contiguous(at::MemoryFormat::ChannelsLast),
+                             at::randn({7}).to(at::kBFloat16), at::randn({}), at::randn({0, 3})};
+  const ops::Tensors copies = placed_anew(tensors);
+  ASSERT_EQ(copies.size(), tensors.size());
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    EXPECT_TRUE(at::equal(copies[i], tensors[i])) << i;
+    EXPECT_EQ(copies[i].strides(), tensors[i].strides()) << i;
+    EXPECT_EQ(copies[i].scalar_type(), tensors[i].scalar_type()) << i;
+    EXPECT_EQ(copies[i].storage().nbytes(), tensors[i].storage().nbytes()) << i;
+  }
+}
+
+TEST(PlacedAnew, UsesAllCacheLinesOfAPage) {
+  std::set<uint64_t> places;
+  for (int i = 0; i < 64; ++i) {
+    const ops::Tensors both = placed_anew({at::randn({50, 64}), at::randn({50, 64})});
+    places.insert((address(both[1]) - address(both[0])) % 4096);
+  }
+  // 64 throws at 64 places hit 40.6 in the mean, sd 3.
+  EXPECT_GT(places.size(), 25U);
+  for (const uint64_t place : places) EXPECT_EQ(place % 64, 0U);
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks
