@@ -1,8 +1,12 @@
 #include "benchmarks/placement.h"
 
 #include <ATen/ops/from_blob.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <random>
 
@@ -11,6 +15,16 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLine = 64;  // LibTorch's own alignment
+
+/// Runs before any library's constructors, and so before the first malloc.
+void shift_heap(int /*argc*/, char** /*argv*/, char** /*environment*/) {
+  uint64_t random = 0;  // the kernel's, new for each process
+  std::memcpy(&random, reinterpret_cast<const void*>(getauxval(AT_RANDOM)), sizeof random);
+  sbrk(static_cast<intptr_t>(random % kPage));
+}
+
+__attribute__((section(".preinit_array"), used)) void (*const kShiftHeap)(int, char**,
+                                                                          char**) = shift_heap;
 
 /// Where in a page the next tensor begins, in bytes; another sequence in each process.
 std::size_t next_place() {

@@ -4,12 +4,15 @@
 
 namespace fathom::benchmarks {
 
-/// Copies of tensors, those on the CPU at random places of a memory page. How the operands of a
-/// short op lie to each other changes its time by some percent, since loads wait for stores at the
-/// same place of another page. malloc puts them at the same places in every process until anything
-/// before them changes, if only the length of a path, and that looks like a change of the op
-/// (Mytkowicz et al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009).
-/// At random places it is noise between processes.
+// Where memory lies changes the time of a short op by a percent or more: loads wait for stores at
+// the same place of another page, and what shares a cache's set drives each other out. malloc puts
+// everything at the same places of its pages in every process, until anything before it changes, if
+// only the length of a path; that looks like a change of the op (Mytkowicz et al., "Producing Wrong
+// Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). So a process that links this begins
+// its heap at a random place of a page, and its ops' inputs lie at random distances: what was one
+// program's own time is noise between processes.
+
+/// Copies of tensors, those on the CPU each at a random place of a page.
 ops::Tensors placed_anew(const ops::Tensors& tensors);
 
 }  // namespace fathom::benchmarks

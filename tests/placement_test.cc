@@ -5,13 +5,42 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <set>
+#include <string>
 
 namespace fathom::benchmarks {
 namespace {
 
 uint64_t address(const at::Tensor& tensor) {
   return reinterpret_cast<uint64_t>(tensor.const_data_ptr());
+}
+
+/// The process's first block of more than a library's constructors have freed.
+void* const kEarly = std::malloc(100'000);  // NOLINT(cert-err58-cpp)
+
+TEST(Heap, BeginsElsewhereInEachProcess) {
+  constexpr const char* kChild = "FATHOM_TEST_HEAP";
+  if (std::getenv(kChild) != nullptr) {
+    std::printf("place %d\n", static_cast<int>(reinterpret_cast<uint64_t>(kEarly) % 4096));
+    return;
+  }
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string command = std::string(kChild) + "=1 '" + self + "' --gtest_filter='Heap.*'";
+  std::set<int> places;
+  for (int i = 0; i < 8; ++i) {
+    std::FILE* const child = popen(command.c_str(), "r");
+    ASSERT_NE(child, nullptr);
+    char line[256];
+    int place = 0;
+    while (std::fgets(line, sizeof line, child) != nullptr) {
+      if (std::sscanf(line, "place %d", &place) == 1) places.insert(place);
+    }
+    EXPECT_EQ(pclose(child), 0);
+  }
+  EXPECT_GE(places.size(), 5U);  // of 8 throws at 256 places
 }
 
 TEST(PlacedAnew, CopiesValuesTypesAndLayouts) {

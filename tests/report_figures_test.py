@@ -253,6 +253,8 @@ def test_laws_are_found(everything):
     sigma, kappa = made_up.CONTENTION["memnet", "mul"]
     assert data.usl_sigma["memnet", "mul"] == pytest.approx(sigma, abs=1e-3)
     assert data.usl_kappa["memnet", "mul"] == pytest.approx(kappa, abs=1e-3)
+    best = ((1 - sigma) / kappa) ** 0.5
+    assert data.usl_best_threads["memnet", "mul"] == pytest.approx(best, rel=0.05)
 
 
 def test_what_limits_next_is_named(everything):

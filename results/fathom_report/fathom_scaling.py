@@ -70,6 +70,7 @@ def tidy(table, fits):
             "amdahl_high_pct": [100 * fit.high if fit else np.nan for fit in fits.amdahl],
             "usl_sigma": [fit.sigma if fit else np.nan for fit in fits.usl],
             "usl_kappa": [fit.kappa if fit else np.nan for fit in fits.usl],
+            "usl_best_threads": [fit.best_threads if fit else np.nan for fit in fits.usl],
             f"expected_us_at_{twice}_threads": fits.next_us,
         }
     )
