@@ -3,7 +3,6 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/InferenceMode.h>
 
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -19,9 +18,6 @@ namespace {
 
 // Copies that an op's buffers may have: each also takes some kB for its tensors.
 constexpr double kMostCopies = 4096;
-
-// For running every copy once before the timed calls.
-constexpr std::chrono::seconds kMostSetUp(1);
 
 /// Copies of an op's buffers that together are far beyond the last-level cache of all cores.
 double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
@@ -77,17 +73,8 @@ class OpTask final : public Task {
     const auto type = options.precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
     const ops::Tensors inputs =
         ops::converted(common(op_, options).inputs, type, fixtures::torch_device(options.device));
-    if (options.cache == Cache::kCold) {
-      const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options));
-      const auto begin = std::chrono::steady_clock::now();
-      for (std::size_t i = 1; i < copies; ++i) {
-        add_instance(placed_anew(inputs));
-        // Its result's memory is the system's to give, once; to a long call that is nothing.
-        if (std::chrono::steady_clock::now() - begin < kMostSetUp) instances_.back().run();
-      }
-    }
     add_instance(placed_anew(inputs));
-    next_ = instances_.size() - 1;  // the one that is checked
+    if (options.cache == Cache::kCold) add_copies(inputs);
     const ops::Cost cost = op_->cost(options.precision);
     if (cost.flops > 0) figures_.flops = cost.flops;
     if (cost.bytes > 0) figures_.bytes = cost.bytes;
@@ -165,6 +152,16 @@ class OpTask final : public Task {
   }
 
  private:
+  void add_copies(const ops::Tensors& inputs) {
+    const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options_));
+    if (copies > 1 && !op_->in_place()) instances_[0].run();
+    for (std::size_t i = 1; i < copies; ++i) {
+      add_instance(placed_anew(inputs));
+      // Memory for results is the system's to give, once, and may take longer than the call.
+      instances_[i].outputs = ops::cloned(instances_[0].outputs);
+    }
+  }
+
   void add_instance(const ops::Tensors& inputs) {
     instances_.push_back(
         {.inputs = inputs, .call = call_over(inputs), .outputs = {}, .kernel = nullptr});
@@ -181,7 +178,7 @@ class OpTask final : public Task {
   OpOptions options_;
   ops::Tensors before_;  ///< the inputs of an update before the call that is checked
   std::vector<Instance> instances_;
-  std::size_t next_ = 0;
+  std::size_t next_ = 0;  ///< the first is the one that is checked
   std::size_t last_ = 0;
   Figures figures_;
 };

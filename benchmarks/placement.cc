@@ -19,6 +19,7 @@ constexpr std::size_t kLine = 64;  // LibTorch's own alignment
 /// Runs before any library's constructors, and so before the first malloc.
 void shift_heap(int /*argc*/, char** /*argv*/, char** /*environment*/) {
   uint64_t random = 0;  // the kernel's, new for each process
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): how the C library hands it over
   std::memcpy(&random, reinterpret_cast<const void*>(getauxval(AT_RANDOM)), sizeof random);
   sbrk(static_cast<intptr_t>(random % kPage));
 }
