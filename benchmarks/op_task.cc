@@ -93,10 +93,10 @@ class OpTask final : public Task {
       next.call = call_over(next.inputs);
     }
     if (!ops::is_vendor(options_.backend)) return;
+    if (instances_[0].outputs.empty()) instances_[0].run();
     const c10::InferenceMode inference;
     for (auto& one : instances_) {
-      one.kernel.reset();  // before the buffers that it knows
-      one.outputs = one.call();
+      one.kernel.reset();
       for (auto& output : one.outputs) output = output.contiguous().zero_();
       one.kernel = ops::vendor_kernel(options_.backend, op_->problem(one.inputs, one.outputs),
                                       options_.precision);
