@@ -36,8 +36,8 @@ std::size_t next_place() {
 at::Tensor placed_anew(const at::Tensor& tensor) {
   if (!tensor.device().is_cpu()) return tensor.clone();
   const std::size_t place = next_place();
-  const std::size_t pages = (place + tensor.storage().nbytes() + kPage - 1) / kPage;
-  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kPage, (pages + 1) * kPage));
+  const std::size_t pages = (place + tensor.storage().nbytes()) / kPage + 1;
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kPage, pages * kPage));
   if (memory == nullptr) throw std::bad_alloc();
   at::Tensor copy = at::from_blob(
       memory + place, tensor.sizes(), tensor.strides(), [memory](void*) { std::free(memory); },

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <set>
 #include <string>
+
+#include "benchmarks/child.h"
+#include "tests/temporary_folder.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -18,7 +21,7 @@ uint64_t address(const at::Tensor& tensor) {
   return reinterpret_cast<uint64_t>(tensor.const_data_ptr());
 }
 
-/// The process's first block of more than a library's constructors have freed.
+/// Larger than what constructors have freed, and so from the end of the heap.
 void* const kEarly = std::malloc(100'000);
 
 TEST(Heap, BeginsElsewhereInEachProcess) {
@@ -27,22 +30,22 @@ TEST(Heap, BeginsElsewhereInEachProcess) {
 #endif
   constexpr const char* kChild = "FATHOM_TEST_HEAP";
   if (std::getenv(kChild) != nullptr) {
-    std::printf("place %d\n", static_cast<int>(reinterpret_cast<uint64_t>(kEarly) % 4096));
+    std::cerr << reinterpret_cast<uint64_t>(kEarly) % 4096;
     return;
   }
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = std::string(kChild) + "=1 '" + self + "' --gtest_filter='Heap.*'";
+  setenv(kChild, "1", 1);
+  const tests::TemporaryFolder folder;
+  const std::string told = folder.path() / "place";
   std::set<int> places;
   for (int i = 0; i < 8; ++i) {
-    std::FILE* const child = popen(command.c_str(), "r");
-    ASSERT_NE(child, nullptr);
-    char line[256];
-    int place = 0;
-    while (std::fgets(line, sizeof line, child) != nullptr) {
-      if (std::sscanf(line, "place %d", &place) == 1) places.insert(place);
-    }
-    EXPECT_EQ(pclose(child), 0);
+    const Ended ended = run_child({"placement_test", "--gtest_filter=Heap.*"}, told,
+                                  {.seconds = 60, .bytes = 8e9}, [] {});
+    ASSERT_EQ(ended.code, 0) << ended.reason;
+    int place = -1;
+    ASSERT_TRUE(std::ifstream(told) >> place);
+    places.insert(place);
   }
+  unsetenv(kChild);
   EXPECT_GE(places.size(), 5U);  // of 8 throws at 256 places
 }
 
