@@ -30,6 +30,7 @@ time.sleep(30 * (name == "BM_hang"))
 if TIMES[name] is None:
     sys.exit("no such device")
 us = TIMES[name] * (1 + 0.001 * (turn * 7 % 5)) * (1 + 0.005 * turn)
+us *= 1 + (name == "BM_noisy") * (turn * 29 % 11)
 row = {{"name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0}}
 row |= {{"threads": 1, "iterations": 10, "real_time": us, "cpu_time": us, "time_unit": "us", "label": "fake"}}
 context = {{"date": "2026-01-01T00:00:00+00:00", "cpu": "Made-up CPU"}}
@@ -69,6 +70,18 @@ def test_programs_take_turns_row_by_row(tmp_path, programs):
     ab(*programs, "-o", tmp_path / "out", "--rounds=4")
     turns = (tmp_path / "log").read_text().split("\n")[:-1]
     assert turns == [f"{who} {row}" for row in ("BM_fast", "BM_slow") for who in "abbaabba"]
+
+
+def test_noisy_rows_alone_go_on(tmp_path):
+    program = fake(tmp_path / "a", BM_fast=10, BM_noisy=10)
+    other = fake(tmp_path / "b", BM_fast=10, BM_noisy=10)
+    result = ab(program, other, "-o", tmp_path / "out", "--most-rounds=15")
+    rows = [line.split()[1] for line in (tmp_path / "log").read_text().splitlines()]
+    assert (rows.count("BM_fast"), rows.count("BM_noisy")) == (18, 30)
+    document = read_json(tmp_path / "out/b.json")
+    assert document["context"]["ab_rounds"] == "9 to 15"
+    assert {row["repetitions"] for row in document["benchmarks"][-5:]} == {15}
+    assert "note: 1 row AMBIGUOUS: more repetitions would tell" in result.stdout
 
 
 def test_files_are_google_benchmarks(tmp_path, programs):
@@ -126,6 +139,7 @@ def test_a_row_that_hangs_has_failed_and_the_rest_goes_on(tmp_path, programs):
         (["a", "log"], "Permission denied, expected a program on Google Benchmark"),
         (["a", "other"], "has none of the 2 rows of"),
         (["a", "b", "--rounds=1"], "expected a number between 2 and 1000"),
+        (["a", "b", "--most-rounds=8"], "expected no fewer than the 9 of --rounds"),
         (["a", "b", "--limit-seconds=soon"], "expected seconds between 1 and 1000000"),
         (["a"], "the following arguments are required: B"),
         (["a", "b", "--", "--benchmark_repetitions=3"], "expected --rounds=N"),

@@ -202,6 +202,29 @@ def test_turns_take_drift_out(tmp_path):
     assert code == 1 and row_of(found, MEMNET)["change_pct"] == pytest.approx(10, abs=1)
 
 
+def test_causes_are_of_the_same_rounds(tmp_path):
+    # The machine becomes four times slower, for the base not in the very same rounds: its median is of fast ones.
+    document = made_up.document(workloads=("vgg",), modes=("train",), op_rows=False)
+    document["context"] |= {"ab_id": "1", "ab_block": "3"}
+    draw = random.Random(1)
+    files = []
+    for name, slower, drift in (
+        ("base", {}, [1] * 7 + [4] * 2 + [1] + [4] * 2),
+        ("new", SLOW_CONVOLUTION, [1] * 6 + [4] * 6),
+    ):
+        rows = []
+        for row in document["benchmarks"]:
+            own = next((by for start, by in slower.items() if row["name"].startswith(start)), 1)
+            rows += made_up.repeated([row], [own * by * draw.uniform(1, 1.01) for by in drift])
+        files.append(made_up.write(tmp_path / f"{name}.json", document | {"benchmarks": rows}))
+    _, found = verdict(*files)
+    row = row_of(found, VGG)
+    assert row["class"] == "SLOWER" and row["change_pct"] == pytest.approx(10, abs=1)
+    assert row["new_us"] / row["base_us"] == pytest.approx(1 + row["change_pct"] / 100)
+    (cause,) = row["causes"]
+    assert cause["op_type"] == "conv2d" and cause["share"] == pytest.approx(1, abs=0.1)
+
+
 # --- rows that only one run has
 
 

@@ -6,7 +6,8 @@
 
 `same` runs two builds of one commit over the forty rows of gate_rows.txt: whatever is SLOWER is a false alarm. `planted`
 runs a build against itself with a delay in one op of one step (planted_delay.cc, preloaded), by 3, 5, 10 and 30 % of
-the step: the step must be SLOWER with that op named, and nothing else. One thread, nine rounds.
+the step: the step must be SLOWER with that op named, and nothing else. One thread; nine rounds, which `planted` lets noisy
+steps exceed.
 """
 
 import argparse
@@ -31,10 +32,10 @@ TARGETS = [
 ]
 
 
-def compare(a, b, folder, rows, *options):
+def compare(a, b, folder, rows, rounds=(), options=()):
     """The verdict of results/ab."""
     expression = f"^({'|'.join(rows)})/.*backend:torch/"
-    command = [ROOT / "results/ab", a, b, "-o", folder]
+    command = [ROOT / "results/ab", a, b, "-o", folder, *rounds]
     command += ["--", *OPTIONS, *options, f"--benchmark_filter={expression}"]
     ended = subprocess.run(command, stdout=subprocess.DEVNULL)
     if ended.returncode not in (0, 1):
@@ -84,7 +85,7 @@ def plant(program, library, folder, steps, level, trial):
         f'#!/bin/sh\nLD_PRELOAD={library} FATHOM_PLANT={plan} exec {program.resolve()} "$@"\n'
     )
     slower.chmod(0o755)
-    found = compare(program, slower, folder, steps, "--fathom_profile")
+    found = compare(program, slower, folder, steps, ["--most-rounds=45"], ["--fathom_profile"])
     (row,) = [
         row for row in found["rows"] if row["name"].startswith(step + "/") and row["kind"] == "step"
     ]

@@ -2,8 +2,9 @@
 
 results/ab build/default/fathom_bench other/build/default/fathom_bench -o ab -- --fathom_threads=1 --fathom_profile
 
-A row's rounds follow each other, each a process of its own; which program comes first changes from round to round.
-Writes ab/a.json and ab/b.json, whose repetitions are the rounds, then does what results/gate ab/a.json ab/b.json does.
+A row's rounds follow each other, each a process of its own; which program comes first changes from round to round. With
+--most-rounds, rows too noisy for a change of 2.5 % to be told go on, three rounds at a time, until one can be. Writes
+ab/a.json and ab/b.json, whose repetitions are the rounds, then does what results/gate ab/a.json ab/b.json does.
 """
 
 import argparse
@@ -16,13 +17,12 @@ import uuid
 
 from fathom_ab.merge import repetitions
 from fathom_ab.program import Program
+from fathom_ab.rounds import BLOCK, enough
 from fathom_gate import __main__ as gate
 from fathom_runs.arguments import command_line
 from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
 from fathom_runs.source import RunError
-
-BLOCK = 3  # rounds that are near enough in time to be compared
 
 
 def main():
@@ -36,7 +36,7 @@ def main():
         rows = common(programs)
         for file in files:  # an earlier run's
             errors_of(file).unlink(missing_ok=True)
-        run(programs, rows, files, arguments.rounds)
+        run(programs, rows, files, arguments.rounds, arguments.most_rounds)
     except RunError as error:
         print(f"ab: {error}", file=sys.stderr)
         return 2
@@ -58,15 +58,18 @@ def common(programs):
     return rows
 
 
-def run(programs, rows, files, rounds):
+def run(programs, rows, files, rounds, most):
     """Measures every row; both files are whole after each."""
-    marks = {"ab_id": uuid.uuid4().hex, "ab_rounds": str(rounds), "ab_block": str(BLOCK)}
+    counted = str(rounds) if most == rounds else f"{rounds} to {most}"
+    marks = {"ab_id": uuid.uuid4().hex, "ab_rounds": counted, "ab_block": str(BLOCK)}
     entries = [[], []]
     started = time.monotonic()
     for index, name in enumerate(rows):
         runs = [[], []]
         failed = set()  # sides; their other rounds would take as long to fail
-        for turn in range(rounds):
+        for turn in range(most):
+            if turn >= rounds and turn % BLOCK == 0 and (failed or enough(*runs, name)):
+                break
             show(index, rows, turn, rounds, time.monotonic() - started)
             for side in (0, 1) if turn % 2 == 0 else (1, 0):
                 if side in failed:
@@ -97,9 +100,10 @@ def show(index, rows, turn, rounds, elapsed):
     """A status line where stderr is a terminal."""
     if not sys.stderr.isatty():
         return
-    done = (index * rounds + turn) / (len(rows) * rounds)
+    done = (index + min(turn / rounds, 1)) / len(rows)
     left = f", about {elapsed * (1 - done) / done / 60:.0f} min left" if done else ""
-    text = f"[{index + 1}/{len(rows)}] round {turn + 1} of {rounds}{left}  {rows[index]}"
+    of = f" of {rounds}" if turn < rounds else ""
+    text = f"[{index + 1}/{len(rows)}] round {turn + 1}{of}{left}  {rows[index]}"
     columns = shutil.get_terminal_size().columns
     print(f"\r\033[K{text[:columns - 1]}", end="", file=sys.stderr, flush=True)
 
@@ -125,6 +129,12 @@ def parsed():
     )
     add("--rounds", type=rounds_of, metavar="N", default=9, help="runs of each program a row (9)")
     add(
+        "--most-rounds",
+        type=rounds_of,
+        metavar="N",
+        help="noisy rows go on until a change of 2.5 %% can be told, up to so many (as --rounds)",
+    )
+    add(
         "--limit-seconds",
         type=seconds_of,
         metavar="S",
@@ -135,7 +145,14 @@ def parsed():
     passed = sys.argv[split + 1 :]
     if any(option.startswith("--benchmark_repetitions") for option in passed):
         parser.error("--benchmark_repetitions: rounds are the repetitions, expected --rounds=N")
-    return parser.parse_args(sys.argv[1:split]), passed
+    arguments = parser.parse_args(sys.argv[1:split])
+    arguments.most_rounds = arguments.most_rounds or arguments.rounds
+    if arguments.most_rounds < arguments.rounds:
+        parser.error(
+            f"--most-rounds: {arguments.most_rounds} found, expected no fewer than the "
+            f"{arguments.rounds} of --rounds"
+        )
+    return arguments, passed
 
 
 def rounds_of(text):

@@ -17,14 +17,14 @@ import numpy as np
 from fathom_gate import document, markdown, terminal, words
 from fathom_gate.causes import causes
 from fathom_gate.noise import Noise, between, taking_turns
-from fathom_gate.rows import Rows, read, same_machine, shared_block
+from fathom_gate.rows import FASTEST, Rows, read, same_machine, shared_block
 from fathom_gate.verdict import Judged, Rule, blind, judge
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import replace
 from fathom_runs.source import RunError
 
 
-FIELDS = ("min_us", "p50_us", "real_time")
+FIELDS = (FASTEST, "p50_us", "real_time")
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,18 @@ def causes(judged, base, new):
         step, op_type = step_of(name)
         if not op_type or step not in found:
             continue
+        own = verdicts.get(name)
         before, after = (
-            float(np.median(run.times[name])) if name in run.times else 0.0 for run in (base, new)
+            (own.base_us, own.new_us) if own else (median(base, name), median(new, name))
         )
         share = (after - before) / (verdicts[step].new_us - verdicts[step].base_us)
-        own = verdicts.get(name)
         found[step].append(Cause(op_type, before, after, share, own is None or own.moved))
     return {step: largest(all_causes) for step, all_causes in found.items()}
+
+
+def median(run, name):
+    """Of an op type that one run alone may have."""
+    return float(np.median(run.times[name])) if name in run.times else 0.0
 
 
 def largest(found):

@@ -10,6 +10,8 @@ from fathom_runs.context import MACHINE, SETTINGS
 from fathom_runs.failures import failures
 from fathom_runs.source import RunError
 
+FASTEST = "min_us"  # a repetition's fastest sample, which noise adds least to
+
 
 @dataclass(frozen=True)
 class Rows:

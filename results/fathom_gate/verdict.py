@@ -24,13 +24,17 @@ class Verdict:
     name: str
     kind: str
     first: bool  # looked at whatever others did
-    base_us: float  # the medians
-    new_us: float
+    base_us: float  # the median
     repetitions: tuple[int, int]
     shift: Shift
     floor: float  # the least shift that counts here
     q: float  # p after the control of false discoveries
     judged: Class
+
+    @property
+    def new_us(self):
+        """By the shift: where a machine drifts, a median is of other rounds on either side."""
+        return self.base_us * float(np.exp(self.shift.effect))
 
     @property
     def percent(self):
@@ -94,13 +98,12 @@ def judge(base, new, noise, rule, block=None):
             q[name] = min(q.get(name, 1.0), value / paid)
 
     def verdict(name):
-        times = base.times[name], new.times[name]
         return Verdict(
             name,
             kind(name),
             name in seen_first,
-            *(float(np.median(one)) for one in times),
-            tuple(map(len, times)),
+            float(np.median(base.times[name])),
+            (len(base.times[name]), len(new.times[name])),
             shifts[name],
             floors[name],
             q[name],

@@ -61,6 +61,12 @@ def notes(judged, noise, settings):
             f"{plural(fewest, 'repetition')} at the least, {ADVISED} advised "
             f"(--benchmark_repetitions={ADVISED}): with fewer, only large changes can be told"
         )
+    unclear = sum(row.first and row.judged is Class.AMBIGUOUS for row in judged.rows)
+    if unclear:
+        yield (
+            f"{plural(unclear, 'row')} AMBIGUOUS: more repetitions would tell, as results/ab "
+            "--most-rounds=N adds them where they are needed"
+        )
     if noise.rows:
         yield (
             f"noise: a change counts from {noise.factor:.1f} times the half of its interval on, by what "
