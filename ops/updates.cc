@@ -1,6 +1,5 @@
 // Updates over all parameters of a network, given by their extents: those of torch::optim as the
-// models make them, TensorFlow's RMSProp, each beside our own in one pass, and the clip of
-// gradients.
+// models make them, TensorFlow's RMSProp and the clip of gradients, each beside our own kernel.
 #include <ATen/ops/zeros_like.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
@@ -15,6 +14,7 @@
 
 #include "ops/draws.h"
 #include "ops/extents.h"
+#include "ops/fused_clip.h"
 #include "ops/fused_update.h"
 #include "ops/table.h"
 
@@ -107,16 +107,27 @@ Call torch_call(const Lists& lists, const RmsProp& rule) {
   };
 }
 
-/// {gradients}. After the first call their norm is the largest.
-Call clip_norm(const Lists& lists) {
+// After the first call the gradients' norm is this.
+constexpr double kLargestNorm = 0.1;
+
+/// {gradients}.
+Call torch_clip(const Lists& lists) {
   List holders;  // the gradients' parameters, which nobody reads
   for (const auto& gradient : lists[0]) {
     holders.push_back(gradient.detach());
     holders.back().mutable_grad() = gradient;
   }
   return [holders, gradients = Tensors(lists[0].begin(), lists[0].end())] {
-    torch::nn::utils::clip_grad_norm_(holders, /*max_norm=*/0.1);
+    torch::nn::utils::clip_grad_norm_(holders, kLargestNorm);
     return gradients;
+  };
+}
+
+/// {gradients}.
+Call native_clip(const Lists& lists) {
+  return [gradients = lists[0]] {
+    fused_clip(gradients, kLargestNorm);
+    return Tensors(gradients.begin(), gradients.end());
   };
 }
 
@@ -160,21 +171,18 @@ class Update final : public Op {
   }
 
   Call call(const Tensors& in) const override {
-    if (!row_.rule) return clip_norm(lists(in));
+    if (!row_.rule) return torch_clip(lists(in));
     return std::visit([&](const auto& rule) { return torch_call(lists(in), rule); }, *row_.rule);
   }
 
   Call native(const Tensors& in) const override {
-    if (!row_.rule) return nullptr;
+    if (!row_.rule) return native_clip(lists(in));
     return std::visit([&](const auto& rule) { return fused_call(lists(in), rule); }, *row_.rule);
   }
 
   bool native_in_steps() const override { return row_.native_in_steps; }
 
-  std::vector<Backend> backends() const override {
-    if (!row_.rule) return {Backend::kTorch};
-    return {Backend::kTorch, Backend::kNative};
-  }
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kNative}; }
 
   bool in_place() const override { return true; }
 

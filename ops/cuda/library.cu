@@ -103,6 +103,7 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
       .response_norm_backward = fathom::ops::response_norm_backward,
       .lstm_gates = fathom::ops::lstm_gates,
       .lstm_gates_backward = fathom::ops::lstm_gates_backward,
+      .fused_clip = fathom::ops::fused_clip,
       .fused_update = fathom::ops::fused_update,
       .make_vendor_kernel = fathom::ops::make_vendor_kernel};
   return &kLibrary;

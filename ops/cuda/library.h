@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/backend.h"
+#include "ops/cuda/fused_clip.h"
 #include "ops/cuda/fused_update.h"
 #include "ops/cuda/local_response_norm.h"
 #include "ops/cuda/lstm_gates.h"
@@ -45,6 +46,8 @@ struct CudaLibrary {
   // See ops/cuda/lstm_gates.h.
   const char* (*lstm_gates)(const LstmGatesCall& call, const LstmGatesForward<void>& at);
   const char* (*lstm_gates_backward)(const LstmGatesCall& call, const LstmGatesBackward<void>& at);
+  // See ops/cuda/fused_clip.h.
+  const char* (*fused_clip)(const FusedClip& call);
   // See ops/cuda/fused_update.h.
   const char* (*fused_update)(const FusedUpdate& call);
   Kernel* (*make_vendor_kernel)(const VendorCall& call);
