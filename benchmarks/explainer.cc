@@ -70,10 +70,10 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     if (row.op->in_steps) op.in_steps = row.op->backend;
     const auto found = measured_.find(row.name);
     if (found == measured_.end()) continue;
-    if (row.op->cache == Cache::kCold) {
+    if (row.op->in_steps && (row.op->cache == Cache::kCold || row.op->cold_anyway)) {
       op.cold_us = found->second.us;
-      continue;
     }
+    if (row.op->cache == Cache::kCold) continue;
     op.hot_us[row.op->backend] = found->second.us;
     if (row.op->in_steps) op.peak = found->second.peak;
   }

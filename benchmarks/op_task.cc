@@ -190,6 +190,10 @@ bool runs_cold(const ops::Op& op, const OpOptions& options) {
          op.untouched_bytes(options.precision) <= op.cost(options.precision).bytes;
 }
 
+bool runs_cold_anyway(const ops::Op& op, const OpOptions& options) {
+  return copies_to_fill_caches(op, options) <= 1;
+}
+
 std::unique_ptr<Task> make_op_task(const ops::ShapeRow& row, const OpOptions& options) {
   return std::make_unique<OpTask>(row, options);
 }

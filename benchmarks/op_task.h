@@ -32,6 +32,9 @@ struct OpOptions {
 /// table in which a call looks up some rows would fill the memory first.
 bool runs_cold(const ops::Op& op, const OpOptions& options);
 
+/// Whether one call's buffers fill the caches, so that it runs cold whatever was before.
+bool runs_cold_anyway(const ops::Op& op, const OpOptions& options);
+
 /// One op of a recorded or given shape on one backend.
 std::unique_ptr<Task> make_op_task(const ops::ShapeRow& row, const OpOptions& options);
 

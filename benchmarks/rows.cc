@@ -170,8 +170,11 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
                              .backend = backend,
                              .cache = cache,
                              .seed = options.seed};
+          const bool cold_anyway = runs_cold_anyway(*shape->op, op);
           if (cache == Cache::kCold && !runs_cold(*shape->op, op)) continue;
-          if (cache == Cache::kCold && options.explain && backend != in_steps) continue;
+          if (cache == Cache::kCold && options.explain && (backend != in_steps || cold_anyway)) {
+            continue;
+          }
           add_rows(rows, options,
                    {.head = shape->name() + token("device", device),
                     .tail = token("precision", precision) + token("cache", cache) +
@@ -184,7 +187,8 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
                     .op = RowOp{.shape = shape,
                                 .backend = backend,
                                 .in_steps = backend == in_steps,
-                                .cache = cache}});
+                                .cache = cache,
+                                .cold_anyway = cold_anyway}});
         }
       }
     });
