@@ -8,6 +8,8 @@
 #include "benchmarks/explain_findings.h"
 #include "benchmarks/explain_json.h"
 #include "benchmarks/explain_text.h"
+#include "benchmarks/rows.h"
+#include "tests/parsed_options.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -204,6 +206,17 @@ TEST_F(Explain, AlignsItsColumns) {
       << text;
   EXPECT_NE(text.find("\nstep (timed median) "), std::string::npos);
   for (const char letter : text) EXPECT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));
+}
+
+TEST(ExplainRows, RunColdWhereHotIsSomethingElse) {
+  const auto rows = make_rows(
+      parsed({"--fathom_explain=vgg/train", "--fathom_device=cpu", "--fathom_threads=1"}));
+  const auto with = [&](const char* filter) { return filtered(rows, filter).size(); };
+  EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:torch"), 1U);
+  EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:onednn"), 0U);
+  // 2.9 GB of parameters, gradients and velocities.
+  EXPECT_EQ(with("^op/momentum/vgg/.*cache:hot/backend:torch"), 1U);
+  EXPECT_EQ(with("^op/momentum/vgg/.*cache:cold"), 0U);
 }
 
 }  // namespace
