@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -59,7 +60,12 @@ TEST_P(EveryStudy, RunsOpsColdOnTheStepsOwnCodeOnly) {
 }
 
 TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
-  Peaks peaks;
+  std::map<std::string, Peak> known;
+  for (const auto& row : rows()) {
+    known[flops_peak_name(row.device, row.threads, row.precision)] = {.rate = 1e11 * row.threads,
+                                                                      .from = "made up"};
+  }
+  Peaks peaks(known);
   const auto all = expected_seconds(rows(), peaks);
   const auto seconds = [&](const std::string& filter) { return all.at(rows(filter).front().name); };
   EXPECT_GT(seconds("^vgg/train/.*batch:8/"), 2 * seconds("^vgg/train/.*batch:2/"));
