@@ -9,8 +9,8 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
+#include <iterator>
 #include <numeric>
 
 #include "ops/buffer.h"
@@ -28,7 +28,7 @@ constexpr int64_t kSums = 64;  // side by side, so that no add waits for the one
 
 template <typename T, typename S>
 FATHOM_VECTOR_CLONES double squares_in(const S* g, int64_t count) {
-  std::array<T, kSums> sums{};
+  T sums[kSums] = {};
   const int64_t whole = count / kSums * kSums;
   for (int64_t i = 0; i < whole; i += kSums) {
     for (int64_t k = 0; k < kSums; ++k) {
@@ -40,7 +40,7 @@ FATHOM_VECTOR_CLONES double squares_in(const S* g, int64_t count) {
     const T one = static_cast<T>(g[i]);
     sums[i - whole] += one * one;
   }
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0);
 }
 
 template <typename T, typename S>

@@ -12,17 +12,10 @@
 #include <limits>
 
 #include "fixtures/device.h"
+#include "tests/tensor_lists.h"
 
 namespace fathom::ops {
 namespace {
-
-using List = std::vector<at::Tensor>;
-
-List converted(const List& tensors, at::ScalarType type, at::Device device = at::kCPU) {
-  List all;
-  for (const auto& tensor : tensors) all.push_back(tensor.to(device, type, false, true));
-  return all;
-}
 
 double norm(const List& tensors) {
   List flat;
@@ -102,19 +95,13 @@ TEST_F(FusedClip, OnCudaAgreesWithTheCpu) {
     GTEST_SKIP() << why;
   }
   const at::Device cuda = fixtures::torch_device(fixtures::Device::kCuda);
-  List here{at::randn({1'000'003}), at::randn({0})};
-  for (int64_t size = 1; size < 200; ++size) here.push_back(at::randn({size}));  // some launches
+  const List here = tensors_of_all_sizes();
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
     const List mine = converted(here, type);
     const List there = converted(here, type, cuda);
     fused_clip(mine, 5);
     fused_clip(there, 5);
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      const double tolerance = type == at::kBFloat16 ? 1e-2 : 1e-6;
-      EXPECT_TRUE(
-          at::allclose(there[i].cpu().to(at::kDouble), mine[i].to(at::kDouble), tolerance, 0))
-          << toString(type) << " tensor " << i;
-    }
+    expect_alike(there, mine);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "ops/fused_update.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/allclose.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
@@ -18,11 +17,10 @@
 #include <memory>
 
 #include "fixtures/device.h"
+#include "tests/tensor_lists.h"
 
 namespace fathom::ops {
 namespace {
-
-using List = std::vector<at::Tensor>;
 
 constexpr int kSteps = 3;
 constexpr Momentum kMomentum{.rate = 0.01, .momentum = 0.9, .decay = 5e-4};
@@ -77,12 +75,6 @@ List draw(const List& like) {
   List drawn;
   for (const auto& tensor : like) drawn.push_back(at::randn(tensor.sizes(), tensor.options()));
   return drawn;
-}
-
-List converted(const List& tensors, at::ScalarType type, at::Device device = at::kCPU) {
-  List all;
-  for (const auto& tensor : tensors) all.push_back(tensor.detach().to(device, type, false, true));
-  return all;
 }
 
 /// kSteps of ours, with the gradients that `next` gives for each.
@@ -149,20 +141,14 @@ TEST_P(FusedUpdate, OnCudaAgreesWithTheCpu) {
     GTEST_SKIP() << why;
   }
   const at::Device cuda = fixtures::torch_device(fixtures::Device::kCuda);
-  List here{at::randn({1'000'003}), at::randn({0})};
-  for (int64_t size = 1; size < 200; ++size) here.push_back(at::randn({size}));  // some launches
+  const List here = tensors_of_all_sizes();
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
     const List mine = converted(here, type);
     const List there = converted(here, type, cuda);
     List gradients = draw(mine);
     ours(GetParam().rule, mine, [&] { return gradients; });
     ours(GetParam().rule, there, [&] { return converted(gradients, type, cuda); });
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      const double tolerance = type == at::kBFloat16 ? 1e-2 : 1e-6;
-      EXPECT_TRUE(at::allclose(there[i].cpu().to(at::kDouble), mine[i].to(at::kDouble), tolerance,
-                               tolerance))
-          << toString(type) << " tensor " << i;
-    }
+    expect_alike(there, mine);
   }
 }
 
