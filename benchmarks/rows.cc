@@ -170,9 +170,9 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
                              .backend = backend,
                              .cache = cache,
                              .seed = options.seed};
-          const bool cold_anyway = runs_cold_anyway(*shape->op, op);
+          const bool cold_anyway = options.explain && runs_cold_anyway(*shape->op, op);
           if (cache == Cache::kCold && !runs_cold(*shape->op, op)) continue;
-          if (cache == Cache::kCold && options.explain && (backend != in_steps || cold_anyway)) {
+          if (cache == Cache::kCold && (cold_anyway || (options.explain && backend != in_steps))) {
             continue;
           }
           add_rows(rows, options,

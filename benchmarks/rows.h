@@ -31,7 +31,7 @@ struct RowOp {
   ops::Backend backend;
   bool in_steps;  ///< this backend's code is what the workloads run
   Cache cache;
-  bool cold_anyway;  ///< a hot call finds its buffers in memory, too
+  bool cold_anyway;  ///< of an explanation: a hot call finds its buffers in memory, too
 };
 
 /// A benchmark before it runs: its name, which is a contract (results/README.md), and how to build

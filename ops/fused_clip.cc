@@ -14,6 +14,7 @@
 #include <numeric>
 
 #include "ops/buffer.h"
+#include "ops/cuda/fused_clip.h"
 #include "ops/cuda/library.h"
 #include "ops/vector_clones.h"
 

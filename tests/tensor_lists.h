@@ -25,12 +25,13 @@ inline List tensors_of_all_sizes() {
   return all;
 }
 
-/// What a GPU and the CPU made of the same tensors, up to rounding.
-inline void expect_alike(const List& there, const List& here) {
+/// What a GPU and the CPU made of the same tensors, up to the rounding of each element and of what
+/// it was added to, which is of size `unit`.
+inline void expect_alike(const List& there, const List& here, double unit) {
   for (std::size_t i = 0; i < here.size(); ++i) {
     const double tolerance = here[i].scalar_type() == at::kBFloat16 ? 1e-2 : 1e-6;
-    EXPECT_TRUE(
-        at::allclose(there[i].cpu().to(at::kDouble), here[i].to(at::kDouble), tolerance, tolerance))
+    EXPECT_TRUE(at::allclose(there[i].cpu().to(at::kDouble), here[i].to(at::kDouble), tolerance,
+                             unit * tolerance))
         << toString(here[i].scalar_type()) << " tensor " << i;
   }
 }
