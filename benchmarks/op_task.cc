@@ -1,6 +1,9 @@
 #include "benchmarks/op_task.h"
 
-#include <ATen/ops/isfinite.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 
 #include <cmath>
@@ -26,28 +29,60 @@ double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
   return std::ceil(counted * kBeyondCache * caches / op.cost(options.precision).bytes);
 }
 
-/// What an op's rows have in common. Both take longer than the op itself, so those of the last op
-/// are kept: its rows follow each other.
-struct Common {
-  std::shared_ptr<const ops::Op> op;
-  fixtures::Precision precision;
-  uint64_t seed;
-  ops::Tensors inputs;  ///< as the op makes them
-  ops::Tensors exact;   ///< float64 results, once asked for
+at::ScalarType type(fixtures::Precision precision) {
+  return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+}
+
+/// All cores, for what is not timed.
+class AllCores {
+ public:
+  AllCores() : before_(at::get_num_threads()) { fixtures::set_threads(fixtures::usable_cores()); }
+  AllCores(const AllCores&) = delete;
+  AllCores& operator=(const AllCores&) = delete;
+  ~AllCores() { fixtures::set_threads(before_); }
+
+ private:
+  int before_;
 };
 
-Common& common(const std::shared_ptr<const ops::Op>& op, const OpOptions& options) {
-  static Common last;
-  if (last.op != op || last.precision != options.precision || last.seed != options.seed) {
-    last = {};  // before the next one takes memory
-    last = {.op = op,
-            .precision = options.precision,
-            .seed = options.seed,
-            .inputs = op->inputs(options.seed),
-            .exact = {}};
+/// What an op's rows have in common, and takes longer to make than the op to run. That of the last
+/// op is kept: its rows follow each other.
+class Common {
+ public:
+  static Common& of(const std::shared_ptr<const ops::Op>& op, const OpOptions& options) {
+    static Common last;
+    if (last.op_ != op || last.precision_ != options.precision || last.seed_ != options.seed) {
+      last = {};  // before the next one takes memory
+      last.op_ = op;
+      last.precision_ = options.precision;
+      last.seed_ = options.seed;
+      last.inputs_ = ops::converted(op->inputs(options.seed), type(options.precision), at::kCPU);
+    }
+    return last;
   }
-  return last;
-}
+
+  /// On the CPU, in the row's precision; not to be written.
+  const ops::Tensors& inputs() const { return inputs_; }
+
+  /// What op->exact() makes of them.
+  const ops::Tensors& exact() {
+    if (exact_.empty()) {
+      const AllCores cores;
+      exact_ = op_->exact(inputs_);
+    }
+    return exact_;
+  }
+
+  /// Sizes, strides and types of call()'s results, without memory; empty before the first.
+  ops::Tensors outputs;
+
+ private:
+  std::shared_ptr<const ops::Op> op_;
+  fixtures::Precision precision_ = fixtures::Precision::kFp32;
+  uint64_t seed_ = 0;
+  ops::Tensors inputs_;
+  ops::Tensors exact_;
+};
 
 /// A call with buffers of its own.
 struct Instance {
@@ -70,9 +105,8 @@ class OpTask final : public Task {
  public:
   OpTask(const ops::ShapeRow& row, const OpOptions& options) : op_(row.op), options_(options) {
     fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
-    const auto type = options.precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
-    const ops::Tensors inputs =
-        ops::converted(common(op_, options).inputs, type, fixtures::torch_device(options.device));
+    const ops::Tensors inputs = ops::converted(common().inputs(), type(options.precision),
+                                               fixtures::torch_device(options.device));
     add_instance(placed_anew(inputs));
     if (options.cache == Cache::kCold) add_copies(inputs);
     const ops::Cost cost = op_->cost(options.precision);
@@ -89,15 +123,17 @@ class OpTask final : public Task {
   void threads_changed() override {
     if (op_->in_place()) {
       Instance& next = instances_[next_];
-      before_ = ops::cloned(next.inputs);
+      for (std::size_t i = 0; i < next.inputs.size(); ++i) {
+        next.inputs[i].copy_(common().inputs()[i]);
+      }
       next.call = call_over(next.inputs);
     }
     if (!ops::is_vendor(options_.backend)) return;
-    if (instances_[0].outputs.empty()) instances_[0].run();
     const c10::InferenceMode inference;
     for (auto& one : instances_) {
       one.kernel.reset();
-      for (auto& output : one.outputs) output = output.contiguous().zero_();
+      one.outputs = outputs_in_memory();
+      for (auto& output : one.outputs) output = output.contiguous();
       one.kernel = ops::vendor_kernel(options_.backend, op_->problem(one.inputs, one.outputs),
                                       options_.precision);
     }
@@ -112,23 +148,17 @@ class OpTask final : public Task {
   void check() override {
     Instance& one = instances_[last_];
     if (one.kernel != nullptr) one.kernel->write_outputs();
-    if (op_->in_place()) {
-      op_->check(before_, one.outputs, options_.precision);
-      before_.clear();
-    } else {
-      op_->check(one.inputs, one.outputs, options_.precision, [&] {
-        Common& known = common(op_, options_);
-        if (known.exact.empty()) known.exact = op_->exact(one.inputs);
-        return known.exact;
-      });
-    }
+    op_->check(common().inputs(), one.outputs, options_.precision,
+               [&] { return common().exact(); });
   }
 
   void check_finite() override {
     Instance& one = instances_[last_];
     if (one.kernel != nullptr) one.kernel->write_outputs();
     for (const auto& output : one.outputs) {
-      if (!at::isfinite(output).all().item<bool>())
+      if (!output.is_floating_point() || output.numel() == 0) continue;
+      const auto [least, most] = at::aminmax(output);  // NaN where one is
+      if (!std::isfinite(least.item<double>()) || !std::isfinite(most.item<double>()))
         throw std::runtime_error("the result is not finite");
     }
   }
@@ -154,12 +184,28 @@ class OpTask final : public Task {
  private:
   void add_copies(const ops::Tensors& inputs) {
     const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options_));
-    if (copies > 1 && !op_->in_place()) instances_[0].run();
     for (std::size_t i = 1; i < copies; ++i) {
       add_instance(placed_anew(inputs));
       // Memory for results is the system's to give, once, and may take longer than the call.
-      instances_[i].outputs = ops::cloned(instances_[0].outputs);
+      if (!op_->in_place()) instances_[i].outputs = outputs_in_memory();
     }
+  }
+
+  /// Like those of a call, all 0.
+  ops::Tensors outputs_in_memory() {
+    const c10::InferenceMode inference;
+    ops::Tensors& known = common().outputs;
+    if (known.empty()) {
+      instances_[0].run();
+      for (const auto& output : instances_[0].outputs) {
+        known.push_back(at::empty_like(output, at::kMeta));
+      }
+    }
+    ops::Tensors made;
+    for (const auto& output : known) {
+      made.push_back(at::zeros_like(output, fixtures::torch_device(options_.device)));
+    }
+    return made;
   }
 
   void add_instance(const ops::Tensors& inputs) {
@@ -174,9 +220,10 @@ class OpTask final : public Task {
     return call;
   }
 
+  Common& common() const { return Common::of(op_, options_); }
+
   std::shared_ptr<const ops::Op> op_;
   OpOptions options_;
-  ops::Tensors before_;  ///< the inputs of an update before the call that is checked
   std::vector<Instance> instances_;
   std::size_t next_ = 0;  ///< the first is the one that is checked
   std::size_t last_ = 0;
