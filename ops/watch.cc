@@ -14,18 +14,20 @@ class Events {
   explicit Events(Watcher& watcher) : watcher_(watcher) {}
 
   void start(const at::RecordFunction& function) {
-    if (!wanted(function)) return;
+    if (looking_ || !wanted(function)) return;
     if (inside_ > 0) {
       ++inside_;
       return;
     }
     const Event event = event_of(function);
+    looking_ = true;
     const bool part = watcher_.start(event);
+    looking_ = false;
     if (part || event.scope >= 0) inside_ = 1;
   }
 
   void end(const at::RecordFunction& function) {
-    if (!wanted(function) || (inside_ > 0 && --inside_ > 0)) return;
+    if (looking_ || !wanted(function) || (inside_ > 0 && --inside_ > 0)) return;
     if (function.scope() == at::RecordScope::USER_SCOPE) open_->end = next_node();
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) backward_ = false;
     watcher_.end();
@@ -86,6 +88,7 @@ class Events {
   Scope* open_ = nullptr;
   int64_t scopes_begun_ = 0;
   bool backward_ = false;  ///< inside a node of the backward pass
+  bool looking_ = false;   ///< the watcher runs, whose own ops are none of the work
   int64_t inside_ = 0;     ///< open events of which nothing inside is told, the first included
 };
 

@@ -1,5 +1,7 @@
 #include "ops/shape_profile.h"
 
+#include <ATen/ops/ctc_loss.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
@@ -78,6 +80,18 @@ TEST_F(ShapeProfileTest, GivesTheGradientOfAScopeItsShape) {
   }
   EXPECT_EQ(forward, 4);
   EXPECT_EQ(backward, 4);
+}
+
+TEST_F(ShapeProfileTest, DoesNotHearTheOpsOfItsOwnLook) {
+  const at::Tensor scores = at::randn({9, 2, 4}).log_softmax(2);
+  const at::Tensor frames = at::full({2}, 9, at::kLong);
+  const at::Tensor counts = at::full({2}, 3, at::kLong);  // whose largest is part of the key
+  const at::Tensor labels = at::ones({2, 3}, at::kLong);
+  const ShapeProfile found =
+      shape_profile([&] { at::ctc_loss(scores, labels, frames, counts); }, 1);
+  EXPECT_EQ(found.steps, 1);
+  const nlohmann::json fields{{"frames", 9}, {"n", 2}, {"classes", 4}, {"labels", 3}};
+  EXPECT_EQ(shape_of(found, {shape_key(*op_type("ctc_loss"), Pass::kForward, fields)}).count, 1);
 }
 
 TEST_F(ShapeProfileTest, LeavesOutStepsThatRunOtherOps) {
