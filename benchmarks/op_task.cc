@@ -132,8 +132,8 @@ class OpTask final : public Task {
     const c10::InferenceMode inference;
     for (auto& one : instances_) {
       one.kernel.reset();
-      one.outputs = outputs_in_memory();
-      for (auto& output : one.outputs) output = output.contiguous();
+      if (one.outputs.empty()) one.outputs = outputs_in_memory();
+      for (auto& output : one.outputs) output = output.contiguous().zero_();
       one.kernel = ops::vendor_kernel(options_.backend, op_->problem(one.inputs, one.outputs),
                                       options_.precision);
     }
