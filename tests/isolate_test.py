@@ -46,19 +46,18 @@ def is_steady(name):
 
 
 def test_rows_are_those_of_one_process(tmp_path, peaks):
-    result = isolated(tmp_path, peaks, "--fathom_profile", "--benchmark_repetitions=2")
+    arguments = [peaks, "--fathom_profile", "--benchmark_repetitions=2"]
+    result = isolated(tmp_path, *arguments)
     assert result.returncode == 0, result.stderr
     alone = tmp_path / "alone.json"
-    run(
-        *QUICK,
-        ROWS,
-        peaks,
-        "--fathom_profile",
-        "--benchmark_repetitions=2",
-        f"--benchmark_out={alone}",
-    )
+    run(*QUICK, ROWS, *arguments, f"--benchmark_out={alone}")
+    of_five_samples = {"p50_us", "p95_us"}  # a busy machine may take fewer
     found, expected = (
-        {row["name"]: set(row) for row in read_json(path)["benchmarks"] if is_steady(row["name"])}
+        {
+            row["name"]: set(row) - of_five_samples
+            for row in read_json(path)["benchmarks"]
+            if is_steady(row["name"])
+        }
         for path in (tmp_path / "out.json", alone)
     )
     assert found == expected
