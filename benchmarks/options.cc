@@ -69,7 +69,7 @@ void settle_devices(Options& options) {
 void settle_threads(Options& options) {
   const int cores = fixtures::usable_cores();
   if (options.threads.empty()) {
-    options.threads = options.explain ? std::vector{1} : default_threads(cores);
+    options.threads = options.explain ? std::vector{cores} : default_threads(cores);
   } else if (!holds(options.devices, fixtures::Device::kCpu)) {
     throw UsageError(
         "--fathom_threads: only CPU rows have threads, a GPU row runs with one; add cpu to "
@@ -109,6 +109,11 @@ void settle_backends(const Options& options) {
   if (ops::onednn::version().empty()) {
     throw UsageError(
         "--fathom_backend=onednn: built without oneDNN; configure with -DDNNL_ROOT=DIR");
+  }
+  if (!ops::onednn::has_bf16() && options.precisions == std::vector{fixtures::Precision::kBf16}) {
+    throw UsageError(
+        "--fathom_backend=onednn: oneDNN has no bf16 on this CPU, expected fp32 in "
+        "--fathom_precision");
   }
 }
 

@@ -65,7 +65,7 @@ double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision pre
   for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);
   const ops::Call call = matmul->call(inputs);
   ops::Tensors outputs = call();
-  if (!ops::is_here(backend, device)) return 0;
+  if (!ops::is_here(backend, device, precision)) return 0;
   std::unique_ptr<ops::Kernel> kernel;
   if (ops::is_vendor(backend)) {
     kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);

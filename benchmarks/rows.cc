@@ -163,7 +163,7 @@ void add_ops(std::vector<Row>& rows, const Options& options) {
     each_machine(options, [&](Device device, Precision precision) {
       const Backend in_steps = backend_in_steps(*shape->op, device);
       for (const Backend backend : shape->op->backends()) {
-        if (!is_here(backend, device) || !wanted(options, backend)) continue;
+        if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;
         for (const Cache cache : options.caches) {
           const OpOptions op{.device = device,
                              .precision = precision,

@@ -12,12 +12,13 @@ namespace fathom::ops {
 
 using fixtures::Device;
 
-bool is_here(Backend backend, Device device) {
+bool is_here(Backend backend, Device device, fixtures::Precision precision) {
   switch (backend) {
     case Backend::kTorch:
       return true;
     case Backend::kOneDnn:
-      return device == Device::kCpu && !onednn::version().empty();
+      return device == Device::kCpu && !onednn::version().empty() &&
+             (precision != fixtures::Precision::kBf16 || onednn::has_bf16());
     case Backend::kCublas:
     case Backend::kCudnn:
       return device == Device::kCuda && cuda_library() != nullptr;

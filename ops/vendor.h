@@ -10,8 +10,9 @@
 
 namespace fathom::ops {
 
-/// Whether a backend's code runs on a device of this machine, in this build.
-bool is_here(Backend backend, fixtures::Device device);
+/// Whether a backend's code runs on a device of this machine, in this build and precision.
+bool is_here(Backend backend, fixtures::Device device,
+             fixtures::Precision precision = fixtures::Precision::kFp32);
 
 /// Whether it is a vendor's library, which is given problems.
 constexpr bool is_vendor(Backend backend) {

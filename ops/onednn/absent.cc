@@ -5,6 +5,8 @@ namespace fathom::ops::onednn {
 
 std::string version() { return {}; }
 
+bool has_bf16() { return false; }
+
 std::unique_ptr<Kernel> kernel(const Problem& /*problem*/) { return nullptr; }
 
 }  // namespace fathom::ops::onednn

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "ops/onednn/kernels.h"
+#include "ops/onednn/primitive.h"
 
 namespace fathom::ops::onednn {
 
@@ -11,6 +12,17 @@ std::string version() {
   const dnnl_version_t* linked = dnnl_version();
   return std::to_string(linked->major) + '.' + std::to_string(linked->minor) + '.' +
          std::to_string(linked->patch);
+}
+
+bool has_bf16() {
+  static const bool has = [] {
+    const dnnl::memory::desc one({1}, dnnl::memory::data_type::bf16, dnnl::memory::format_tag::a);
+    const dnnl::eltwise_forward::primitive_desc relu(
+        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_relu, one, one, 0.0F,
+        0.0F, dnnl::primitive_attr(), /*allow_empty=*/true);
+    return relu.get(/*allow_empty=*/true) != nullptr;
+  }();
+  return has;
 }
 
 std::unique_ptr<Kernel> kernel(const Problem& problem) {
