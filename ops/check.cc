@@ -77,15 +77,16 @@ Tensors cloned(const Tensors& tensors) {
 }
 
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
-                  double slack) {
+                  double slack, std::size_t first) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (found[i].sizes() != expected[i].sizes()) {
       std::ostringstream what;
-      what << "output " << i << " has shape " << found[i].sizes() << ", expected "
+      what << "output " << first + i << " has shape " << found[i].sizes() << ", expected "
            << expected[i].sizes();
       throw std::runtime_error(what.str());
     }
-    expect_close(i, in_blocks(found[i]), in_blocks(expected[i]), slack * tolerance(precision));
+    expect_close(first + i, in_blocks(found[i]), in_blocks(expected[i]),
+                 slack * tolerance(precision));
   }
 }
 

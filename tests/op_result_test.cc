@@ -69,6 +69,21 @@ TEST_P(Formulas, HoldForEveryElement) {
   }
 }
 
+TEST(UpdateCheck, FindsAnElementFarIntoALaterParameter) {
+  const auto op =
+      make_op("momentum", kUpdate, nlohmann::json::parse(R"({"tensors": [[3], [200, 501]]})"));
+  const Tensors in = op->inputs(3);
+  const Tensors outputs = op->call(cloned(in))();
+  op->check(in, outputs, Precision::kFp32);
+  outputs[1][199][400] += 1;
+  try {
+    op->check(in, outputs, Precision::kFp32);
+    FAIL() << "accepted";
+  } catch (const std::runtime_error& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("output 1 differs ")) << error.what();
+  }
+}
+
 TEST(HuberLoss, IsSquaredToOneAndLinearBeyond) {
   Tensors in;
   const at::Tensor found = exact("huber_loss", kForward, R"({"sizes": [101]})", &in);
