@@ -3,6 +3,14 @@
 # is built with what the wheels brought. WHAT is told to the user before the download, OWN after a failure.
 include_guard(GLOBAL)
 
+if(NOT DEFINED FATHOM_DEPS_DIR)  # in a script, cmake -P
+  if(DEFINED ENV{FATHOM_DEPS_DIR})
+    set(FATHOM_DEPS_DIR "$ENV{FATHOM_DEPS_DIR}")
+  else()
+    cmake_path(SET FATHOM_DEPS_DIR NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../.deps")
+  endif()
+endif()
+
 function(fathom_wheels names what own out)
   set(pins "")
   set(from_wheels "")

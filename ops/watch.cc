@@ -27,7 +27,9 @@ class Events {
   }
 
   void end(const at::RecordFunction& function) {
-    if (looking_ || !wanted(function) || (inside_ > 0 && --inside_ > 0)) return;
+    if (looking_ || !wanted(function)) return;
+    if (inside_ > 0) --inside_;
+    if (inside_ > 0) return;
     if (function.scope() == at::RecordScope::USER_SCOPE) open_->end = next_node();
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) backward_ = false;
     watcher_.end();

@@ -146,7 +146,8 @@ class Product {
  private:
   template <typename Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-    check_cublas(cublasLtMatmulDescSetAttribute(&product_, attribute, &value, sizeof value));
+    check_cublas(cublasLtMatmulDescSetAttribute(&product_, attribute,
+                                                static_cast<const void*>(&value), sizeof value));
   }
 
   cudaStream_t stream_;

@@ -18,7 +18,8 @@ memory::desc image_layout(
         const std::string_view implementation = description.impl_info_str();
         if (!implementation.starts_with("ref") && !implementation.starts_with("simple"))
           return tried;
-      } catch (const dnnl::error&) {  // it has none of this layout
+      } catch (const dnnl::error&) {
+        continue;  // it has none of this layout
       }
     }
   }
