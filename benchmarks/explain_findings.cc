@@ -131,7 +131,7 @@ void add_lines(std::vector<Finding>& all, const Explanation& explanation) {
                                                : "Data that stays in the caches would help")});
   }
   for (const auto& [name, group] : unexplained) {
-    const std::string threads = explanation.setting.threads > 1 ? " or the start of threads" : "";
+    const std::string threads = explanation.setting.threads > 1 ? ", or the start of threads" : "";
     const std::string why =
         group.cold ? "Neither its kernel nor its data says why; it may be fresh pages, which "
                      "--fathom_malloc=tuned avoids" +

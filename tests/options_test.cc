@@ -8,6 +8,7 @@
 #include "benchmarks/error.h"
 #include "benchmarks/nearest.h"
 #include "benchmarks/rows.h"
+#include "fixtures/device.h"
 #include "tests/parsed_options.h"
 
 namespace fathom::benchmarks {
@@ -42,10 +43,10 @@ TEST(Options, RefuseARomThatCannotBePlayed) {
   EXPECT_THROW(parsed({"--fathom_rom=/nonexistent.bin"}), UsageError);
 }
 
-TEST(Options, ExplainOneStepAtOneThread) {
+TEST(Options, ExplainOneStepOnAllCores) {
   const Options options = parsed({"--fathom_explain=vgg/train"});
   EXPECT_EQ(*options.explain, (StepName{.workload = "vgg", .mode = models::Mode::kTrain}));
-  EXPECT_EQ(options.threads, std::vector{1});
+  EXPECT_EQ(options.threads, std::vector{fixtures::usable_cores()});
   EXPECT_EQ(options.google_benchmark.back(), "--benchmark_min_time=0.05");
   const Options longer = parsed({"--fathom_explain=vgg/train", "--benchmark_min_time=2"});
   EXPECT_NE(longer.google_benchmark.back(), "--benchmark_min_time=0.05");
@@ -54,7 +55,8 @@ TEST(Options, ExplainOneStepAtOneThread) {
 }
 
 TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
-  const auto rows = make_rows(parsed({"--fathom_explain=alexnet/infer", "--fathom_device=cpu"}));
+  const auto rows = make_rows(
+      parsed({"--fathom_explain=alexnet/infer", "--fathom_device=cpu", "--fathom_threads=1"}));
   EXPECT_TRUE(rows.front().name.starts_with("alexnet/infer/device:cpu/threads:1/"));
   EXPECT_EQ(rows.front().watch, Watch::kShapes);
   for (std::size_t i = 1; i < rows.size(); ++i) {
