@@ -84,7 +84,7 @@ TEST_P(GroupedConvolution, IsThatOfFloat64WithItsGradients) {
   };
   const ConvResult expected =
       grouped_conv(conv, exact(x), exact(layer->weight), exact(layer->bias), exact(g));
-  const double limit = type == at::kFloat ? 1e-5 : 3e-2;
+  const double limit = type == at::kFloat ? 1e-5 : 5e-2;  // bf16 sums without AVX-512: 3.8e-2
   const auto check = [&](const at::Tensor& found, const at::Tensor& reference) {
     const double scale = reference.square().mean().sqrt().item<double>();
     EXPECT_LE((exact(found) - reference).abs().max().item<double>(), limit * scale);
