@@ -1,3 +1,4 @@
+#include <ATen/Version.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
@@ -84,7 +85,9 @@ TEST_P(GroupedConvolution, IsThatOfFloat64WithItsGradients) {
   };
   const ConvResult expected =
       grouped_conv(conv, exact(x), exact(layer->weight), exact(layer->bias), exact(g));
-  const double limit = type == at::kFloat ? 1e-5 : 5e-2;  // bf16 sums without AVX-512: 3.8e-2
+  // On a CPU without AVX-512 LibTorch's bf16 is off by 3.8e-2.
+  const bool coarse = device == fixtures::Device::kCpu && at::get_cpu_capability() == "AVX2";
+  const double limit = type == at::kFloat ? 1e-5 : coarse ? 5e-2 : 3e-2;
   const auto check = [&](const at::Tensor& found, const at::Tensor& reference) {
     const double scale = reference.square().mean().sqrt().item<double>();
     EXPECT_LE((exact(found) - reference).abs().max().item<double>(), limit * scale);
