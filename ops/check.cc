@@ -25,11 +25,8 @@ double tolerance(fixtures::Precision precision) {
   return 0;
 }
 
-/// Elements whose float64 temporaries stay in the caches; those of whole images take gigabytes.
-constexpr int64_t kBlock = 1 << 15;
-
 std::vector<at::Tensor> in_blocks(const at::Tensor& tensor) {
-  return tensor.cpu().flatten().split(kBlock);
+  return tensor.cpu().flatten().split(kCheckBlock);
 }
 
 double root_mean_square(const std::vector<at::Tensor>& blocks) {

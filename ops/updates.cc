@@ -189,28 +189,26 @@ class Update final : public Op {
 
   double slack(fixtures::Precision /*precision*/) const override { return row_.slack; }
 
-  /// In blocks, since whole networks in float64 take gigabytes. The clip's elements need them all.
+  /// In blocks. The clip's elements need all the others.
   void check(const Tensors& in, const Tensors& outputs, fixtures::Precision precision,
              const Call& reference) const override {
     if (!row_.rule) return Op::check(in, outputs, precision, reference);
     const Lists before = lists(in);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const at::Tensor found = outputs[i].cpu().reshape({before[0][i].numel()});
-      for (int64_t begin = 0; begin < found.numel(); begin += kBlock) {
+      for (int64_t begin = 0; begin < found.numel(); begin += kCheckBlock) {
         Tensors block;
         for (const auto& list : before) {
-          block.push_back(list[i].flatten().slice(0, begin, begin + kBlock));
+          block.push_back(list[i].flatten().slice(0, begin, begin + kCheckBlock));
         }
         const Update one(row_, {{block[0].numel()}});
-        expect_close({found.slice(0, begin, begin + kBlock)}, one.exact(block), precision,
+        expect_close({found.slice(0, begin, begin + kCheckBlock)}, one.exact(block), precision,
                      row_.slack, i);
       }
     }
   }
 
  private:
-  static constexpr int64_t kBlock = 1 << 15;  // elements, which stay in the caches
-
   Lists lists(const Tensors& in) const {
     Lists made;
     for (std::size_t i = 0; i < row_.lists; ++i) {
