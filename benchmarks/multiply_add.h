@@ -7,7 +7,7 @@
 
 namespace fathom::benchmarks {
 
-/// The widest multiply-add that this CPU has at a precision.
+/// The widest multiply-add that this CPU has for operands of a precision.
 struct MultiplyAdd {
   std::string name;      ///< for example avx512f
   double flops_a_round;  ///< of run(1) on one core
@@ -16,7 +16,7 @@ struct MultiplyAdd {
   float (*run)(int64_t rounds);
 };
 
-/// An empty name where the CPU has none at this precision.
+/// An empty name where none is known for this CPU.
 MultiplyAdd widest_multiply_add(fixtures::Precision precision);
 
 }  // namespace fathom::benchmarks

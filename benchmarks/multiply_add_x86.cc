@@ -57,11 +57,10 @@ __attribute__((target("avx512f,avx512bf16"))) float run_avx512_bf16(int64_t roun
 }  // namespace
 
 MultiplyAdd widest_multiply_add(fixtures::Precision precision) {
-  if (precision == fixtures::Precision::kBf16) {
-    if (__builtin_cpu_supports("avx512bf16") != 0)
-      return {"avx512bf16", 2.0 * 32 * kChains, run_avx512_bf16};
-    return {"", 0, nullptr};
+  if (precision == fixtures::Precision::kBf16 && __builtin_cpu_supports("avx512bf16") != 0) {
+    return {"avx512bf16", 2.0 * 32 * kChains, run_avx512_bf16};
   }
+  // A CPU without products of bf16 multiplies them in fp32.
   if (__builtin_cpu_supports("avx512f") != 0) return {"avx512f", 2.0 * 16 * kChains, run_avx512};
   if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
     return {"avx2", 2.0 * 8 * kChains, run_avx2};

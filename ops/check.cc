@@ -1,11 +1,14 @@
 #include "ops/check.h"
 
-#include <ATen/TensorOperators.h>
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/linalg_vector_norm.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
-#include <vector>
 
 namespace fathom::ops {
 namespace {
@@ -25,35 +28,57 @@ double tolerance(fixtures::Precision precision) {
   return 0;
 }
 
-std::vector<at::Tensor> in_blocks(const at::Tensor& tensor) {
-  return tensor.cpu().flatten().split(kCheckBlock);
+constexpr int64_t kGrain = 1 << 14;  // elements a thread takes at least
+
+/// An element's error and what it may be.
+struct Error {
+  double is = 0;
+  double limit = 0;
+};
+
+using Worst = std::optional<Error>;
+
+/// NaN is worse than any error.
+Worst worse(const Worst& a, const Worst& b) {
+  if (!a || !b) return a ? a : b;
+  return std::isnan(a->is) || a->is - a->limit >= b->is - b->limit ? a : b;
 }
 
-double root_mean_square(const std::vector<at::Tensor>& blocks) {
-  double squares = 0;
-  int64_t count = 0;
-  for (const auto& block : blocks) {
-    squares += block.to(at::kDouble).square().sum().item<double>();
-    count += block.numel();
-  }
-  return std::sqrt(squares / static_cast<double>(count));
+/// Of those that are beyond their limit, `share` of the expected element or of `scale`, whichever
+/// is larger.
+template <typename T>
+Worst worst(const T* found, const double* expected, int64_t count, double scale, double share) {
+  return at::parallel_reduce(
+      0, count, kGrain, Worst(),
+      [&](int64_t begin, int64_t end, Worst sofar) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Error error{.is = std::abs(static_cast<double>(found[i]) - expected[i]),
+                            .limit = share * std::max(std::abs(expected[i]), scale)};
+          if (!(error.is <= error.limit)) sofar = worse(sofar, error);  // so where it is NaN
+        }
+        return sofar;
+      },
+      worse);
 }
 
-/// Of output number `output`; errors may be `share` of an element or of the root mean square.
-void expect_close(std::size_t output, const std::vector<at::Tensor>& found,
-                  const std::vector<at::Tensor>& expected, double share) {
-  const double scale = root_mean_square(expected);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const at::Tensor reference = expected[i].to(at::kDouble);
-    const at::Tensor limit = reference.abs().clamp_min_(scale).mul_(share);
-    const at::Tensor error = (found[i].to(at::kDouble) - reference).abs_();
-    if ((error <= limit).all().item<bool>()) continue;            // not so where the error is NaN
-    const auto worst = (error - limit).argmax().item<int64_t>();  // NaN counts as the largest
-    std::ostringstream what;
-    what << "output " << output << " differs from the float64 reference by "
-         << error[worst].item<double>() << ", expected at most " << limit[worst].item<double>();
-    throw std::runtime_error(what.str());
-  }
+/// Of output number `output`.
+void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor& expected,
+                  double share) {
+  const at::Tensor outputs = found.cpu().contiguous();
+  const at::Tensor reference = expected.to(at::kDouble).contiguous();
+  const auto count = reference.numel();
+  const double scale =
+      at::linalg_vector_norm(reference).item<double>() / std::sqrt(static_cast<double>(count));
+  const auto error = AT_DISPATCH_ALL_TYPES_AND2(
+      at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close", [&] {
+        return worst(outputs.const_data_ptr<scalar_t>(), reference.const_data_ptr<double>(), count,
+                     scale, share);
+      });
+  if (!error) return;
+  std::ostringstream what;
+  what << "output " << output << " differs from the float64 reference by " << error->is
+       << ", expected at most " << error->limit;
+  throw std::runtime_error(what.str());
 }
 
 }  // namespace
@@ -82,8 +107,7 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
            << expected[i].sizes();
       throw std::runtime_error(what.str());
     }
-    expect_close(first + i, in_blocks(found[i]), in_blocks(expected[i]),
-                 slack * tolerance(precision));
+    expect_close(first + i, found[i], expected[i], slack * tolerance(precision));
   }
 }
 

@@ -4,10 +4,6 @@
 
 namespace fathom::ops {
 
-/// Elements whose float64 temporaries stay in the caches; those of whole images or networks take
-/// gigabytes.
-inline constexpr int64_t kCheckBlock = 1 << 15;
-
 /// `tensors` with those of floating type in another type or on another device; indices only move.
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device);
 

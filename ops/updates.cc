@@ -22,6 +22,9 @@
 namespace fathom::ops {
 namespace {
 
+// Elements that are checked at once: float64 temporaries of a whole network take gigabytes.
+constexpr int64_t kCheckBlock = 1 << 15;
+
 using List = std::vector<at::Tensor>;
 using Lists = std::vector<List>;
 
