@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "fixtures/images.h"
+#include "fixtures/images/images.h"
 #include "models/optimizers.h"
 #include "models/workload.h"
 

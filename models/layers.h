@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ops/local_response_norm.h"
+#include "ops/kernels/local_response_norm.h"
 
 namespace fathom::models {
 

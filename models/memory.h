@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "models/step.h"
-#include "ops/memory_log.h"
+#include "ops/profiler/memory_log.h"
 
 namespace fathom::models {
 

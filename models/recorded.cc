@@ -3,7 +3,7 @@
 #include <torch/nn/module.h>
 
 #include "models/step.h"
-#include "ops/record.h"
+#include "ops/profiler/record.h"
 
 namespace fathom::models {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "fixtures/batch.h"
 #include "fixtures/data_source.h"
-#include "fixtures/device.h"
-#include "fixtures/precision.h"
+#include "fixtures/machine/device.h"
+#include "fixtures/machine/precision.h"
 #include "models/table.h"
 
 namespace fathom::models {

@@ -19,7 +19,7 @@ def he(torch, net):
 
 
 def vgg(torch):
-    """VGG-19 as models/vgg.cc builds it, for 224 x 224 images: the network and its SGD."""
+    """VGG-19 as models/fathom/vgg.cc builds it, for 224 x 224 images: the network and its SGD."""
     nn = torch.nn
     layers, channels = [], 3
     for convolutions, width in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
@@ -35,7 +35,7 @@ def vgg(torch):
 
 
 def alexnet(torch):
-    """models/alexnet.cc's network of 2012, with LibTorch's composite normalisation."""
+    """models/fathom/alexnet.cc's network of 2012, with LibTorch's composite normalisation."""
     nn = torch.nn
     norm = {"size": 5, "alpha": 5e-4, "beta": 0.75, "k": 2.0}
     net = nn.Sequential(
@@ -53,7 +53,7 @@ def alexnet(torch):
 
 
 def residual(torch):
-    """models/residual.cc's ResNet-34."""
+    """models/fathom/residual.cc's ResNet-34."""
     nn = torch.nn
 
     class Block(nn.Module):
@@ -118,7 +118,7 @@ def training(optimizer, loss, prepare=lambda: None):
 
 
 def memnet(torch, mode):
-    """models/memnet.cc's memory network."""
+    """models/fathom/memnet.cc's memory network."""
     nn, width, words, slots, vocabulary, batch = torch.nn, 20, 6, 10, 20, 32
 
     class MemoryNetwork(nn.Module):
@@ -165,7 +165,7 @@ def memnet(torch, mode):
 
 
 def autoenc(torch, mode):
-    """models/autoenc.cc's linear variational auto-encoder."""
+    """models/fathom/autoenc.cc's linear variational auto-encoder."""
     nn = torch.nn
 
     class Autoencoder(nn.Module):
@@ -195,7 +195,7 @@ def autoenc(torch, mode):
 
 
 def deepq(torch, mode):
-    """models/deepq.cc's network of 2015, with PyTorch's own RMSprop."""
+    """models/fathom/deepq.cc's network of 2015, with PyTorch's own RMSprop."""
     nn = torch.nn
     net = nn.Sequential(
         *(nn.Conv2d(4, 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU()),
@@ -218,7 +218,7 @@ def deepq(torch, mode):
 
 
 def speech(frames, torch, mode):
-    """models/speech.cc's recurrent network."""
+    """models/fathom/speech.cc's recurrent network."""
     nn, width, batch = torch.nn, 2048, 32
 
     def clipped(x):
@@ -274,7 +274,7 @@ def speech(frames, torch, mode):
 
 
 def seq2seq(torch, mode):
-    """models/seq2seq.cc's translator for sentences of 40 and 50 positions."""
+    """models/fathom/seq2seq.cc's translator for sentences of 40 and 50 positions."""
     nn, width, layers, words, batch, sources, targets, sampled = (
         torch.nn,
         256,

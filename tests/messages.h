@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "fixtures/data_error.h"
+#include "fixtures/files/data_error.h"
 
 namespace fathom::tests {
 

@@ -1,0 +1,210 @@
+#include "benchmarks/explain/explain.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fathom::benchmarks {
+namespace {
+
+using Time = std::optional<double>;
+
+/// Absent where a part is.
+template <typename Parts, typename Part>
+Time sum(const Parts& parts, Part part) {
+  double all = 0;
+  for (const auto& each : parts) {
+    const Time time = part(each);
+    if (!time) return std::nullopt;
+    all += *time;
+  }
+  return all;
+}
+
+Time times(const ExplainedOp& op, Time us) {
+  return us ? Time(*us * static_cast<double>(op.count)) : std::nullopt;
+}
+
+/// Sets of lines by the keys that calls have in common.
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parents_(count) {
+    std::iota(parents_.begin(), parents_.end(), std::size_t{0});
+  }
+  std::size_t of(std::size_t one) const {
+    while (parents_[one] != one) one = parents_[one];
+    return one;
+  }
+  void join(std::size_t a, std::size_t b) {
+    parents_[std::max(of(a), of(b))] = std::min(of(a), of(b));
+  }
+
+ private:
+  std::vector<std::size_t> parents_;
+};
+
+void add(std::vector<Unclaimed>& all, const Unclaimed& more) {
+  const auto same = std::find_if(all.begin(), all.end(),
+                                 [&](const Unclaimed& one) { return one.type == more.type; });
+  if (same == all.end()) {
+    all.push_back(more);
+  } else {
+    same->us += more.us;
+  }
+}
+
+/// Calls of the watched step by the first of the ops that each makes, and what is no op's.
+struct Calls {
+  std::vector<std::pair<std::size_t, double>> us;
+  WatchedStep step;
+};
+
+/// Joins the ops that one call makes.
+Calls calls_of(const ops::ShapeProfile& watched, const std::vector<ExplainedOp>& ops,
+               Groups& groups) {
+  const double us = 1e6 / static_cast<double>(watched.steps);
+  Calls calls{.us = {}, .step = {.step_us = watched.seconds * us, .unclaimed = {}}};
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < ops.size(); ++i) places.emplace(ops[i].key, i);
+  auto& unclaimed = calls.step.unclaimed;
+  for (const auto& shape : watched.shapes) {
+    std::optional<std::size_t> first;
+    for (const auto& key : shape.keys) {
+      const auto op = places.find(key);
+      if (op == places.end()) continue;
+      if (!first) first = op->second;
+      groups.join(*first, op->second);
+    }
+    if (first) {
+      calls.us.emplace_back(*first, shape.seconds * us);
+    } else {
+      add(unclaimed, {shape.type, shape.op_class, shape.seconds * us});
+    }
+  }
+  std::stable_sort(unclaimed.begin(), unclaimed.end(),
+                   [](const Unclaimed& a, const Unclaimed& b) { return a.us > b.us; });
+  return calls;
+}
+
+}  // namespace
+
+std::optional<double> ExplainedOp::hot() const {
+  const auto found = hot_us.find(in_steps);
+  return found == hot_us.end() ? std::nullopt : times(*this, found->second);
+}
+
+std::optional<double> ExplainedOp::cold() const { return times(*this, cold_us); }
+
+std::optional<double> ExplainedOp::best() const {
+  const Time own = hot();
+  const Time others = other_us();
+  return own && others ? std::min(*own, *others) : own;
+}
+
+std::optional<ops::Backend> ExplainedOp::other() const {
+  std::optional<ops::Backend> fastest;
+  for (const auto& [backend, us] : hot_us) {
+    if (backend != in_steps && (!fastest || us < hot_us.at(*fastest))) fastest = backend;
+  }
+  return fastest;
+}
+
+std::optional<double> ExplainedOp::other_us() const {
+  const auto backend = other();
+  return backend ? times(*this, hot_us.at(*backend)) : std::nullopt;
+}
+
+std::optional<double> ExplainedLine::hot() const {
+  return sum(ops, [](const ExplainedOp& op) { return op.hot(); });
+}
+
+std::optional<double> ExplainedLine::cold() const {
+  return sum(ops, [](const ExplainedOp& op) { return op.cold(); });
+}
+
+std::optional<double> ExplainedLine::best() const {
+  return sum(ops, [](const ExplainedOp& op) { return op.best(); });
+}
+
+std::optional<double> ExplainedLine::other_us() const {
+  return sum(ops, [](const ExplainedOp& op) { return op.other_us(); });
+}
+
+std::optional<double> ExplainedLine::tax() const {
+  const Time alone = best();
+  if (!in_step_us || !alone || *alone <= 0) return std::nullopt;
+  return 100 * (*in_step_us / *alone - 1);
+}
+
+std::optional<PeakShare> ExplainedLine::peak() const {
+  double whole = 0;
+  double reached = 0;
+  for (const auto& op : ops) {
+    const Time time = op.hot();
+    if (!time || !op.peak || op.peak->of != ops[0].peak->of) return std::nullopt;
+    whole += *time;
+    reached += *time * op.peak->percent;
+  }
+  if (whole <= 0) return std::nullopt;
+  return PeakShare{.of = ops[0].peak->of, .percent = reached / whole};
+}
+
+double WatchedStep::between_us() const {
+  double all = 0;
+  for (const auto& part : unclaimed) all += part.op_class == ops::OpClass::kFramework ? part.us : 0;
+  return all;
+}
+
+double WatchedStep::without_rows_us() const {
+  double all = 0;
+  for (const auto& part : unclaimed) all += part.op_class == ops::OpClass::kFramework ? 0 : part.us;
+  return all;
+}
+
+std::optional<double> Explanation::in_step() const {
+  if (!watched) return std::nullopt;
+  return sum(lines, [](const ExplainedLine& line) { return Time(line.in_step_us.value_or(0)); });
+}
+
+std::optional<double> Explanation::hot() const {
+  return sum(lines, [](const ExplainedLine& line) { return line.hot(); });
+}
+
+std::optional<double> Explanation::cold() const {
+  return sum(lines, [](const ExplainedLine& line) {
+    return sum(line.ops, [](const ExplainedOp& op) { return op.cold_us ? op.cold() : op.hot(); });
+  });
+}
+
+std::optional<double> Explanation::best() const {
+  return sum(lines, [](const ExplainedLine& line) { return line.best(); });
+}
+
+Explanation explain(const Setting& setting, std::optional<double> step_us,
+                    std::vector<ExplainedOp> ops, const ops::ShapeProfile* watched) {
+  Explanation all{.setting = setting, .step_us = step_us, .lines = {}, .watched = {}};
+  Groups groups(ops.size());
+  std::map<std::size_t, double> in_step;
+  if (watched != nullptr) {
+    const Calls calls = calls_of(*watched, ops, groups);
+    for (const auto& [op, us] : calls.us) in_step[groups.of(op)] += us;
+    all.watched = calls.step;
+  }
+  std::map<std::size_t, ExplainedLine> lines;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    lines[groups.of(i)].ops.push_back(std::move(ops[i]));
+  }
+  for (auto& [group, line] : lines) {
+    if (const auto time = in_step.find(group); time != in_step.end())
+      line.in_step_us = time->second;
+    all.lines.push_back(std::move(line));
+  }
+  const auto length = [](const ExplainedLine& line) {
+    return line.in_step_us.value_or(line.hot().value_or(0));
+  };
+  std::stable_sort(
+      all.lines.begin(), all.lines.end(),
+      [&](const ExplainedLine& a, const ExplainedLine& b) { return length(a) > length(b); });
+  return all;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,87 @@
+#include "benchmarks/explain/explain_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/explain/explain_findings.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void put(Json& object, const char* key, const std::optional<double>& value) {
+  if (value) object[key] = *value;
+}
+
+Json json(const ExplainedOp& op) {
+  Json made{{"type", op.type},
+            {"layer", op.layer},
+            {"pass", ops::name(op.pass)},
+            {"count", op.count},
+            {"backend", name(op.in_steps)},
+            {"hot_us", Json::object()}};
+  for (const auto& [backend, us] : op.hot_us) made["hot_us"][std::string(name(backend))] = us;
+  put(made, "cold_us", op.cold_us);
+  if (op.peak) made[std::string(op.peak->of) + "_pct_peak"] = op.peak->percent;
+  return made;
+}
+
+Json json(const ExplainedLine& line) {
+  Json made = Json::object();
+  put(made, "in_step_us", line.in_step_us);
+  put(made, "step_hot_us", line.hot());
+  put(made, "step_cold_us", line.cold());
+  put(made, "step_best_us", line.best());
+  put(made, "step_other_us", line.other_us());
+  put(made, "tax_pct", line.tax());
+  made["ops"] = Json::array();
+  for (const auto& op : line.ops) made["ops"].push_back(json(op));
+  return made;
+}
+
+Json json(const Explanation& explanation) {
+  const Setting& setting = explanation.setting;
+  Json made{{"step", setting.step.workload + '/' + std::string(name(setting.step.mode))},
+            {"device", name(setting.device)},
+            {"threads", setting.threads},
+            {"precision", name(setting.precision)}};
+  put(made, "step_us", explanation.step_us);
+  put(made, "in_step_us", explanation.in_step());
+  put(made, "hot_us", explanation.hot());
+  put(made, "cold_us", explanation.cold());
+  put(made, "best_us", explanation.best());
+  if (const auto& watched = explanation.watched) {
+    made["watched_step_us"] = watched->step_us;
+    made["between_us"] = watched->between_us();
+    made["without_rows_us"] = watched->without_rows_us();
+  }
+  made["lines"] = Json::array();
+  for (const auto& line : explanation.lines) made["lines"].push_back(json(line));
+  made["unclaimed"] = Json::array();
+  if (explanation.watched) {
+    for (const auto& part : explanation.watched->unclaimed) {
+      made["unclaimed"].push_back(
+          {{"type", part.type}, {"class", ops::name(part.op_class)}, {"in_step_us", part.us}});
+    }
+  }
+  made["findings"] = Json::array();
+  for (const auto& finding : findings(explanation)) {
+    Json found{{"kind", finding.kind},
+               {"saving_us", finding.saving_us},
+               {"at_most", finding.at_most},
+               {"words", finding.words}};
+    if (explanation.step_us) found["pct_of_step"] = 100 * finding.saving_us / *explanation.step_us;
+    made["findings"].push_back(std::move(found));
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string explanations_json(const std::vector<Explanation>& explanations) {
+  Json all{{"explanations", Json::array()}};
+  for (const auto& explanation : explanations) all["explanations"].push_back(json(explanation));
+  return all.dump(2) + '\n';
+}
+
+}  // namespace fathom::benchmarks

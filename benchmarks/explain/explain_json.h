@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "benchmarks/explain/explain.h"
+
+namespace fathom::benchmarks {
+
+/// {"explanations": [...]}, as results/README.md describes it. What is absent has no key.
+std::string explanations_json(const std::vector<Explanation>& explanations);
+
+}  // namespace fathom::benchmarks

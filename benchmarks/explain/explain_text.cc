@@ -1,0 +1,173 @@
+#include "benchmarks/explain/explain_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "benchmarks/explain/explain_findings.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::string fixed(double value, int decimals) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+/// Digits after the point so that `largest` has `digits` of them in all.
+int decimals_for(double largest, int digits) {
+  if (!(largest > 0)) return 1;
+  return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(largest))), 0, 6);
+}
+
+std::string joined(const std::vector<ExplainedOp>& ops, auto part) {
+  Cells parts;
+  for (const auto& op : ops) {
+    const std::string one(part(op));
+    if (std::find(parts.begin(), parts.end(), one) == parts.end()) parts.push_back(one);
+  }
+  std::string text;
+  for (const auto& one : parts) text += (text.empty() ? "" : "+") + one;
+  return text;
+}
+
+/// Lines whose columns are as wide as their widest cell, the first one to the left.
+std::string aligned(const std::vector<Cells>& table) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : table) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : table) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      line += i == 0 ? row[i] + space : "  " + space + row[i];
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+class Text {
+ public:
+  explicit Text(const Explanation& explanation)
+      : explanation_(explanation),
+        decimals_(std::max(1, decimals_for(longest(explanation) / 1e3, 4))) {}
+
+  std::string all() const {
+    return title() + '\n' + table() + '\n' + sums() + '\n' + what_would_save();
+  }
+
+ private:
+  static double longest(const Explanation& explanation) {
+    return std::max({explanation.step_us.value_or(0), explanation.hot().value_or(0),
+                     explanation.watched ? explanation.watched->step_us : 0});
+  }
+
+  std::string ms(std::optional<double> us) const { return us ? fixed(*us / 1e3, decimals_) : "-"; }
+
+  std::string of_step(std::optional<double> us) const {
+    return us && explanation_.step_us ? fixed(100 * *us / *explanation_.step_us, 1) : "-";
+  }
+
+  std::string title() const {
+    const Setting& setting = explanation_.setting;
+    return "Where the time of " + setting.step.workload + '/' +
+           std::string(name(setting.step.mode)) + " goes: " + std::string(name(setting.device)) +
+           ", " + std::to_string(setting.threads) +
+           (setting.threads == 1 ? " thread, " : " threads, ") +
+           std::string(name(setting.precision)) +
+           "\nMilliseconds of all calls in a step. in step: watched there; hot, cold: alone, data "
+           "in "
+           "the caches or in memory; best other: the\nfastest backend that the step does not run; "
+           "tax: in step above the fastest alone, in percent; -: not known.\n";
+  }
+
+  std::string table() const {
+    std::vector<Cells> table{
+        {"op", "count", "in step", "hot", "cold", "best other", "% of peak", "tax"}};
+    for (const auto& line : explanation_.lines) {
+      int64_t count = 0;
+      for (const auto& op : line.ops) count = std::max(count, op.count);
+      const auto other = line.other_us();
+      const auto peak = line.peak();
+      const auto tax = line.tax();
+      table.push_back(
+          {line_type(line) + '/' +
+               joined(line.ops, [](const ExplainedOp& op) { return op.layer; }) + '/' +
+               line_passes(line),
+           std::to_string(count), ms(line.in_step_us), ms(line.hot()), ms(line.cold()),
+           other ? joined(line.ops, [](const ExplainedOp& op) { return name(*op.other()); }) + ' ' +
+                       ms(other)
+                 : "-",
+           peak ? fixed(peak->percent, 1) + ' ' + std::string(peak->of) : "-",
+           tax ? fixed(*tax, 0) : "-"});
+    }
+    return aligned(table);
+  }
+
+  std::string sums() const {
+    std::vector<Cells> table{{"sums", "ms", "% of step", "step - it"}};
+    const auto add = [&](const std::string& what, std::optional<double> us, bool residual) {
+      const auto& step = explanation_.step_us;
+      table.push_back({what, ms(us), of_step(us),
+                       residual ? ms(us && step ? std::optional(*step - *us) : std::nullopt) : ""});
+    };
+    const auto& watched = explanation_.watched;
+    const auto of_watched = [&](auto part) {
+      return watched ? std::optional(part(*watched)) : std::nullopt;
+    };
+    add("step (timed median)", explanation_.step_us, false);
+    add("ops in step", explanation_.in_step(), true);
+    add("ops alone, hot", explanation_.hot(), true);
+    add("ops alone, cold (hot where not known)", explanation_.cold(), true);
+    add("ops alone, the best of each shape", explanation_.best(), true);
+    add("in ops without rows", of_watched([](const auto& w) { return w.without_rows_us(); }),
+        false);
+    add("between ops", of_watched([](const auto& w) { return w.between_us(); }), false);
+    add("watched step", of_watched([](const auto& w) { return w.step_us; }), false);
+    return aligned(table);
+  }
+
+  std::string what_would_save() const {
+    const auto found = findings(explanation_);
+    std::string text = "What would save most:\n";
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const Finding& finding = found[i];
+      text += "  " + std::to_string(i + 1) + ". " + (finding.at_most ? "up to " : "") +
+              ms(finding.saving_us) + " ms";
+      if (explanation_.step_us) text += " (" + of_step(finding.saving_us) + " % of the step)";
+      text += ": " + finding.words + ".\n";
+    }
+    if (found.size() < 3) {
+      text += found.empty() ? "  nothing that these numbers show.\n"
+                            : "  The numbers show no further saving.\n";
+    }
+    return text;
+  }
+
+  const Explanation& explanation_;
+  int decimals_;
+};
+
+}  // namespace
+
+std::string significant(double value) { return fixed(value, decimals_for(std::abs(value), 3)); }
+
+std::string line_type(const ExplainedLine& line) {
+  return joined(line.ops, [](const ExplainedOp& op) { return op.type; });
+}
+
+std::string line_passes(const ExplainedLine& line) {
+  return joined(line.ops, [](const ExplainedOp& op) { return ops::name(op.pass); });
+}
+
+std::string explanation_text(const Explanation& explanation) { return Text(explanation).all(); }
+
+}  // namespace fathom::benchmarks

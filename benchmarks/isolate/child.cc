@@ -1,0 +1,113 @@
+#include "benchmarks/isolate/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+namespace fathom::benchmarks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLookMs = 100;  // rarely enough for no core to miss the time
+
+/// Between fork and exec, where nothing may allocate.
+[[noreturn]] void become(char* const* arguments, const char* errors, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it has died already
+  // Where the system runs out of memory, it shall end the child and not whom it tells its results.
+  const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (score >= 0 && write(score, "1000", 4) > 0) close(score);
+  const int nowhere = open("/dev/null", O_RDWR);
+  const int file = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  dup2(nowhere, STDIN_FILENO);
+  dup2(nowhere, STDOUT_FILENO);
+  dup2(file, STDERR_FILENO);
+  execv("/proc/self/exe", arguments);
+  _exit(127);
+}
+
+/// Memory that no other process has mapped.
+double own_bytes(pid_t child) {
+  std::ifstream file("/proc/" + std::to_string(child) + "/statm");
+  double size = 0;
+  double resident = 0;
+  double shared = 0;
+  file >> size >> resident >> shared;
+  return (resident - shared) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+std::string gigabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g GB", bytes / 1e9);
+  return text;
+}
+
+std::string excess(pid_t child, double seconds, const Limits& limits) {
+  char text[96];
+  if (seconds > limits.seconds) {
+    std::snprintf(text, sizeof text, "took longer than the %g s of --fathom_limit_seconds",
+                  limits.seconds);
+    return text;
+  }
+  if (own_bytes(child) > limits.bytes) {
+    return "took more memory than the " + gigabytes(limits.bytes) + " of --fathom_limit_gb";
+  }
+  return {};
+}
+
+Ended ended(int status) {
+  if (WIFEXITED(status)) return {.code = WEXITSTATUS(status), .reason = {}};
+  const int signal = WTERMSIG(status);
+  std::string reason = "ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  if (signal == SIGKILL) reason += ", for want of memory or by somebody";
+  return {.code = -1, .reason = reason};
+}
+
+}  // namespace
+
+Ended run_child(const std::vector<std::string>& arguments, const std::string& errors,
+                const Limits& limits, const std::function<void()>& tick) {
+  std::vector<char*> pointers;
+  for (const auto& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error(std::string("no process: ") + std::strerror(errno));
+  if (child == 0) become(pointers.data(), errors.c_str(), parent);
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+  const auto begin = Clock::now();
+  int seconds_told = 0;
+  int status = 0;
+  std::string over;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    pollfd exit{.fd = handle, .events = POLLIN, .revents = 0};
+    poll(&exit, handle >= 0 ? 1 : 0, kLookMs);  // without a handle it is a plain wait
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    over = excess(child, seconds, limits);
+    if (!over.empty()) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+      break;
+    }
+    if (seconds > seconds_told + 1) {
+      ++seconds_told;
+      tick();
+    }
+  }
+  if (handle >= 0) close(handle);
+  return over.empty() ? ended(status) : Ended{.code = -1, .reason = over};
+}
+
+}  // namespace fathom::benchmarks

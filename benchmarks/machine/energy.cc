@@ -1,0 +1,66 @@
+#include "benchmarks/machine/energy.h"
+
+#include <fstream>
+#include <string>
+
+#include "benchmarks/machine/nvml.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A number in a file of its own.
+std::optional<double> number(const fs::path& path) {
+  std::ifstream file(path);
+  double value = 0;
+  return file >> value ? std::optional(value) : std::nullopt;
+}
+
+/// Microjoules by package. Its parts (cores, memory) are zones below it, whose names have another
+/// colon.
+std::map<fs::path, double> packages(const fs::path& root) {
+  std::map<fs::path, double> found;
+  std::error_code absent;
+  for (const auto& entry : fs::directory_iterator(root / "sys/class/powercap", absent)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("intel-rapl:", 0) != 0 || name.find(':') != name.rfind(':')) continue;
+    std::string kind;
+    std::ifstream(entry.path() / "name") >> kind;
+    const auto spent = number(entry.path() / "energy_uj");
+    if (kind.rfind("package", 0) == 0 && spent) found[entry.path()] = *spent;
+  }
+  return found;
+}
+
+std::optional<double> gpu_joules() {
+  return Nvml::get() == nullptr ? std::nullopt : Nvml::get()->energy();
+}
+
+}  // namespace
+
+Energy::Energy(fixtures::Device device, const fs::path& root) : device_(device) {
+  if (device == fixtures::Device::kCpu) {
+    packages_ = packages(root);
+  } else {
+    gpu_ = gpu_joules();
+  }
+}
+
+std::optional<double> Energy::joules() const {
+  if (device_ == fixtures::Device::kCuda) {
+    const auto now = gpu_joules();
+    return now && gpu_ ? std::optional(*now - *gpu_) : std::nullopt;
+  }
+  double microjoules = 0;
+  for (const auto& [path, before] : packages_) {
+    const auto now = number(path / "energy_uj");
+    if (!now) return std::nullopt;
+    double more = *now - before;
+    if (more < 0) more += number(path / "max_energy_range_uj").value_or(0);  // begun anew
+    microjoules += more;
+  }
+  return packages_.empty() || microjoules <= 0 ? std::nullopt : std::optional(microjoules * 1e-6);
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <c10/core/Event.h>
+
+#include <optional>
+
+#include "fixtures/machine/device.h"
+
+namespace fathom::benchmarks {
+
+/// The time that a GPU's current stream spends between begin() and end(), by events in it, summed
+/// over any number of such pairs. Does nothing for the CPU.
+class GpuTime {
+ public:
+  explicit GpuTime(fixtures::Device device);
+
+  void begin() {
+    if (events_) events_->begin.record(events_->stream);
+  }
+  void end() {
+    if (events_) events_->end.record(events_->stream);
+  }
+  /// Adds the last pair; the device must have finished it.
+  void add() {
+    if (events_) seconds_ += events_->begin.elapsedTime(events_->end) * 1e-3;
+  }
+
+  /// No value for the CPU.
+  std::optional<double> seconds() const;
+
+ private:
+  struct Events {
+    explicit Events(c10::Stream on);
+
+    c10::Stream stream;
+    c10::Event begin;
+    c10::Event end;
+  };
+
+  std::optional<Events> events_;
+  double seconds_ = 0;
+};
+
+}  // namespace fathom::benchmarks

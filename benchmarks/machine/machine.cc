@@ -1,0 +1,157 @@
+#include "benchmarks/machine/machine.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "benchmarks/machine/cpu_ticks.h"
+#include "benchmarks/machine/nvml.h"
+#include "fixtures/machine/cpus.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+using Fact = std::optional<MachineFact>;
+
+constexpr std::chrono::milliseconds kWindow(100);  // ten of the kernel's ticks
+constexpr double kBusy = 0.15;                     // of a CPU: more than two ticks
+constexpr double kStolen = 0.05;
+
+std::string first_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+fs::path cpu_folder(const fs::path& root, int cpu) {
+  return root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu));
+}
+
+Fact governor(const fs::path& root) {
+  std::set<std::string> found;
+  for (const int cpu : fixtures::usable_cpus()) {
+    const auto one = first_line(cpu_folder(root, cpu) / "cpufreq/scaling_governor");
+    if (!one.empty()) found.insert(one);
+  }
+  if (found.empty()) return std::nullopt;
+  std::string value;
+  for (const auto& one : found) value += (value.empty() ? "" : ",") + one;
+  return MachineFact{"governor", value,
+                     value == "performance"
+                         ? ""
+                         : "the clock follows the load; cpupower frequency-set -g performance"};
+}
+
+Fact turbo(const fs::path& root) {
+  const fs::path cpu = root / "sys/devices/system/cpu";
+  const auto boost = first_line(cpu / "cpufreq/boost");
+  const auto no_turbo = first_line(cpu / "intel_pstate/no_turbo");
+  if (boost.empty() && no_turbo.empty()) return std::nullopt;
+  const bool on = boost.empty() ? no_turbo == "0" : boost == "1";
+  const std::string off = boost.empty() ? "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo"
+                                        : "echo 0 > /sys/devices/system/cpu/cpufreq/boost";
+  return MachineFact{"turbo", on ? "on" : "off",
+                     on ? "the clock depends on heat and on other cores; " + off : ""};
+}
+
+/// Two usable CPUs on one core share its units.
+Fact siblings(const fs::path& root) {
+  std::set<std::string> cores;
+  const auto cpus = fixtures::usable_cpus();
+  for (const int cpu : cpus) {
+    const auto one = first_line(cpu_folder(root, cpu) / "topology/thread_siblings_list");
+    if (one.empty()) return std::nullopt;
+    cores.insert(one);
+  }
+  const bool shared = cores.size() < cpus.size();
+  return MachineFact{
+      "smt", std::to_string(cpus.size()) + " CPUs on " + std::to_string(cores.size()) + " cores",
+      shared ? "threads share cores; leave one CPU a core, as with taskset" : ""};
+}
+
+Fact quota(const fs::path& root) {
+  const auto cpus = fixtures::cpu_quota(root);
+  if (!cpus) return std::nullopt;
+  if (std::isinf(*cpus)) return MachineFact{"cpu_quota", "none", ""};
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g CPUs", *cpus);
+  return MachineFact{"cpu_quota", text,
+                     "whoever uses it up is stopped for the rest of a period; run without a quota, "
+                     "on CPUs of its own (cpuset)"};
+}
+
+/// Which of them is in brackets: always, madvise or never.
+Fact huge_pages(const fs::path& root) {
+  const auto line = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled");
+  const auto begin = line.find('[');
+  const auto end = line.find(']');
+  if (begin == std::string::npos || end == std::string::npos) return std::nullopt;
+  return MachineFact{"huge_pages", line.substr(begin + 1, end - begin - 1), ""};
+}
+
+/// How many of the usable CPUs spent `work` in a way, by the kernel's ticks of that.
+Fact during(const fs::path& root, void (*work)(), double CpuTicks::*way, const char* key,
+            double most, const char* doubt) {
+  const auto cpus = fixtures::usable_cpus();
+  const auto before = cpu_ticks(root, cpus);
+  work();
+  const auto after = cpu_ticks(root, cpus);
+  if (!before || !after || after->all <= before->all) return std::nullopt;
+  const double share = ((*after).*way - (*before).*way) / (after->all - before->all);
+  const double found = share * static_cast<double>(cpus.size());
+  char text[48];
+  std::snprintf(text, sizeof text, "%.2f of %zu CPUs", found, cpus.size());
+  return MachineFact{key, text, found > most ? doubt : ""};
+}
+
+void rest() { std::this_thread::sleep_for(kWindow); }
+
+void keep_busy() {
+  const auto end = std::chrono::steady_clock::now() + kWindow;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+/// While this process rests, all work is others'.
+Fact others(const fs::path& root) {
+  return during(root, rest, &CpuTicks::busy, "others", kBusy,
+                "other processes run; wait for them or stop them");
+}
+
+/// What the hypervisor gives to others while this process has work for one CPU.
+Fact steal(const fs::path& root) {
+  return during(root, keep_busy, &CpuTicks::stolen, "steal", kStolen,
+                "the hypervisor runs others on these CPUs");
+}
+
+Fact gpu_clock() {
+  const Nvml* nvml = Nvml::get();
+  if (nvml == nullptr) return std::nullopt;
+  const auto now = nvml->clock_mhz();
+  const auto highest = nvml->highest_clock_mhz();
+  if (!now || !highest) return std::nullopt;
+  return MachineFact{
+      "gpu_clock", std::to_string(*now) + " of " + std::to_string(*highest) + " MHz",
+      nvml->throttled().value_or(false) ? "heat or power holds the GPU's clock down" : ""};
+}
+
+}  // namespace
+
+std::vector<MachineFact> machine_facts(bool with_gpu, const fs::path& root) {
+  std::vector<MachineFact> facts;
+  for (const auto& find : {governor, turbo, siblings, quota, huge_pages, others, steal}) {
+    if (auto fact = find(root)) facts.push_back(std::move(*fact));
+  }
+  if (with_gpu) {
+    if (auto fact = gpu_clock()) facts.push_back(std::move(*fact));
+  }
+  return facts;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,49 @@
+#include "benchmarks/machine/process_tuning.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+
+#include <climits>
+
+#include "benchmarks/error.h"
+
+namespace {
+
+constexpr const char* kQuestion = "mkl_serv_intel_cpu_true";
+constexpr int kLeastMapped = 1 << 30;  // bytes; smaller blocks come from the heap
+
+bool native = false;
+
+using Answer = int (*)();
+
+/// LibTorch's own; null where it has no MKL.
+Answer stock_answer() { return reinterpret_cast<Answer>(dlsym(RTLD_NEXT, kQuestion)); }
+
+}  // namespace
+
+int mkl_serv_intel_cpu_true() {
+  static const Answer stock = stock_answer();
+  return native || stock == nullptr ? 1 : stock();
+}
+
+namespace fathom::benchmarks {
+
+void choose(Mkl mkl) {
+  native = mkl == Mkl::kNative;
+  const bool asked =
+      stock_answer() != nullptr &&
+      dlsym(RTLD_DEFAULT, kQuestion) == reinterpret_cast<void*>(mkl_serv_intel_cpu_true);
+  if (native && !asked) {
+    throw UsageError(
+        "--fathom_mkl=native: this LibTorch has no MKL that asks for the CPU's vendor");
+  }
+}
+
+void choose(Malloc malloc) {
+  if (malloc == Malloc::kStock) return;
+  if (mallopt(M_MMAP_THRESHOLD, kLeastMapped) != 1 || mallopt(M_TRIM_THRESHOLD, INT_MAX) != 1) {
+    throw UsageError("--fathom_malloc=tuned: this C library does not let its malloc be tuned");
+  }
+}
+
+}  // namespace fathom::benchmarks

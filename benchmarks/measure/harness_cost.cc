@@ -1,0 +1,102 @@
+// What the timed loop adds to a step, beside a bare Google Benchmark loop over the same step in the
+// same process: an empty one, a short op, and the shortest of a workload, on one thread.
+//   build/default/harness_cost --benchmark_repetitions=9
+//   --benchmark_enable_random_interleaving=true
+// The harness may add 200 ns to a step, and 1 % to an op of 5 us and to memnet/infer.
+#include <chrono>
+
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/measure/loop.h"
+#include "benchmarks/tasks/model_task.h"
+#include "benchmarks/tasks/op_task.h"
+#include "ops/types/shapes.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+/// A step that does nothing once it is warm. How long it takes until then decides whether the loop
+/// gives it samples of its own.
+class EmptyTask final : public Task {
+ public:
+  explicit EmptyTask(double seconds_while_cold) : seconds_(seconds_while_cold) {}
+
+  void run() override {
+    if (cold_) spin();
+  }
+  void rehearse() override {
+    spin();
+    cold_ = false;
+  }
+  void check() override {}
+  void check_finite() override {}
+  Figures figures() const override { return {}; }
+
+ private:
+  void spin() const {
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(seconds_)) {
+    }
+  }
+
+  double seconds_;
+  bool cold_ = true;
+};
+
+Row row(const std::string& name, std::function<std::unique_ptr<Task>()> make) {
+  return {.name = name,
+          .subject = name,
+          .threads = 1,
+          .device = fixtures::Device::kCpu,
+          .precision = fixtures::Precision::kFp32,
+          .make = std::move(make)};
+}
+
+std::unique_ptr<Task> make_memnet() {
+  const auto& memnet = models::workload("memnet");
+  return make_model_task(memnet, {.mode = models::Mode::kInfer, .batch = memnet.batch});
+}
+
+/// A product that takes some 5 us.
+std::unique_ptr<Task> make_short_op() {
+  const auto rows = ops::parse_shapes(
+      R"({"workload": "harness", "rows": [
+          {"op": "matmul", "layer": "short", "pass": "forward", "count": 1, "m": 64,
+           "n": 64, "k": 48}]})",
+      "harness");
+  return make_op_task(rows[0], {});
+}
+
+void bare(benchmark::State& state, Task& task) {
+  fixtures::set_threads(1);
+  task.rehearse();
+  Task* step = &task;
+  benchmark::DoNotOptimize(step);  // a virtual call here, too
+  for (auto unused : state) step->run();
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks
+
+int main(int argc, char** argv) {
+  using namespace fathom::benchmarks;
+  benchmark::Initialize(&argc, argv);
+  Peaks peaks;
+  Loop loop(peaks, [](const Row&, const char*) {});
+  const std::vector<Row> rows{
+      row("harness/one_step_a_sample", [] { return std::make_unique<EmptyTask>(1e-3); }),
+      row("harness/many_steps_a_sample", [] { return std::make_unique<EmptyTask>(0); }),
+      row("harness/short_op", make_short_op), row("harness/memnet_infer", make_memnet)};
+  const auto add = [](const std::string& name, auto body) {
+    benchmark::RegisterBenchmark(name.c_str(), body)->MeasureProcessCPUTime()->UseRealTime();
+  };
+  EmptyTask empty(0);
+  const auto short_op = make_short_op();
+  const auto memnet = make_memnet();
+  add("bare/empty", [&empty](benchmark::State& state) { bare(state, empty); });
+  add("bare/short_op", [&short_op](benchmark::State& state) { bare(state, *short_op); });
+  add("bare/memnet_infer", [&memnet](benchmark::State& state) { bare(state, *memnet); });
+  for (const Row& each : rows) {
+    add(each.name, [&loop, &each](benchmark::State& state) { loop.run(state, each); });
+  }
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,108 @@
+#include "benchmarks/output/context.h"
+
+#include <ATen/Context.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "benchmarks/output/build_info.h"
+#include "fixtures/machine/cpus.h"
+#include "git_commit.h"
+#include "ops/backends/onednn/library.h"
+#include "ops/kernels/cuda/library.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+std::string first_match(const std::string& text, const std::string& expression) {
+  std::smatch match;
+  return std::regex_search(text, match, std::regex(expression)) ? match[1].str() : std::string();
+}
+
+std::string cpu_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return {};
+}
+
+/// The CPUs of the affinity mask, as 0-3,8.
+std::string affinity() {
+  std::string text;
+  const std::vector<int> cpus = fixtures::usable_cpus();
+  for (std::size_t first = 0, last = 0; first < cpus.size(); first = ++last) {
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(cpus[first]) +
+            (last > first ? "-" + std::to_string(cpus[last]) : "");
+  }
+  return text;
+}
+
+/// NAME=value of those that are set.
+std::string environment(const std::vector<const char*>& names) {
+  std::string text;
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name))
+      text += (text.empty() ? "" : " ") + std::string(name) + '=' + value;
+  }
+  return text.empty() ? "default" : text;
+}
+
+/// CUDA counts 13000 for 13.0.
+std::string cuda_version(int number) {
+  return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
+}
+
+void add_gpu(ContextEntries& entries) {
+  const ops::CudaLibrary* library = ops::cuda_library();
+  if (library == nullptr) return;
+  const ops::CudaDevice device = library->device();
+  std::ostringstream memory;
+  memory << device.memory_bytes;
+  entries.emplace_back("gpu", device.name);
+  entries.emplace_back("gpu_memory_bytes", memory.str());
+  entries.emplace_back("cuda_driver", cuda_version(device.driver));
+  entries.emplace_back("cuda_runtime", cuda_version(device.runtime));
+  entries.emplace_back("cublas", std::to_string(device.cublas));
+  entries.emplace_back("cudnn", std::to_string(at::globalContext().versionCuDNN()));
+}
+
+}  // namespace
+
+ContextEntries context(const Options& options) {
+  ContextEntries entries{
+      {"fathom_version", kVersion},
+      {"git_commit", FATHOM_GIT_COMMIT},
+      {"command_line", options.command_line},
+      {"libtorch", TORCH_VERSION},
+      {"libtorch_mkl", first_match(at::get_mkl_version(), "Version ([0-9.]+[^ ]*)")},
+      {"libtorch_onednn", first_match(at::get_mkldnn_version(), "v([0-9.]+)")},
+      {"onednn", ops::onednn::version()},
+      {"compiler", kCompiler},
+      {"compiler_flags", kCompilerFlags},
+      {"cpu", cpu_model()},
+      {"cpu_capability", at::get_cpu_capability()},
+      {"affinity", affinity()},
+      {"openmp",
+       environment({"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY",
+                    "OMP_DYNAMIC", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT", "KMP_AFFINITY"})},
+      {"malloc",
+       environment({"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_",
+                    "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "THP_MEM_ALLOC_ENABLE"})},
+      {"fathom_malloc", std::string(name(options.malloc))},
+      {"fathom_mkl", std::string(name(options.mkl))},
+      {"seed", std::to_string(options.seed)},
+      {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
+      {"rom", options.data.rom.string()},
+  };
+  add_gpu(entries);
+  std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
+  return entries;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,34 @@
+#include "benchmarks/rows/record_shapes.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "benchmarks/error.h"
+#include "models/recorded.h"
+
+namespace fathom::benchmarks {
+
+void record_shapes(const std::vector<Row>& rows, const std::string& directory, Progress& progress) {
+  fixtures::set_threads(fixtures::usable_cores());
+  for (const auto& workload : models::workloads()) {
+    const std::string name(workload.name);
+    const bool wanted = std::any_of(
+        rows.begin(), rows.end(), [&](const Row& row) { return row.name.starts_with(name + '/'); });
+    if (!wanted) continue;
+    progress.note("recording " + name);
+    const auto path = std::filesystem::path(directory) / (name + ".json");
+    std::ofstream file(path);
+    file << models::recorded_shapes(workload);
+    file.close();
+    if (!file) {
+      throw UsageError("--fathom_record=" + directory + ": " + path.string() +
+                       " cannot be written (" + std::strerror(errno) + ")");
+    }
+  }
+  progress.wipe();
+}
+
+}  // namespace fathom::benchmarks

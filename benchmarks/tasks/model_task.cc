@@ -1,0 +1,120 @@
+#include "benchmarks/tasks/model_task.h"
+
+#include <ATen/ops/isfinite.h>
+#include <torch/nn/module.h>
+
+#include <array>
+#include <chrono>
+#include <sstream>
+#include <stdexcept>
+
+#include "models/memory.h"
+#include "ops/profiler/flops.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+int64_t parameter_count(torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const auto& parameter : module.parameters())
+    count += parameter.requires_grad() ? parameter.numel() : 0;
+  return count;
+}
+
+class ModelTask final : public Task {
+ public:
+  ModelTask(const models::WorkloadRow& row, const models::StepOptions& options)
+      : step_(row, options) {
+    figures_.items = static_cast<double>(options.batch);
+    figures_.counters.emplace_back("params",
+                                   static_cast<double>(parameter_count(step_.workload().module())));
+    if (!options.data.synthetic()) {
+      figures_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
+    }
+  }
+
+  void run() override { step_.run(); }
+
+  /// The first rehearsal also counts the step's arithmetic and notes what LibTorch chose for it.
+  void rehearse() override {
+    if (counted_) return run();
+    counted_ = true;
+    const ops::Work work = ops::observe([this] { run(); });
+    for (const auto& choice : work.choices) {
+      figures_.label += (figures_.label.empty() ? "" : " ") + choice;
+    }
+    if (work.flops == 0) return;
+    figures_.flops = work.flops;
+    figures_.counters.emplace_back("flops_per_step", work.flops);
+  }
+
+  void check() override {
+    if (step_.result().sizes() != c10::IntArrayRef(step_.result_shape())) {
+      std::ostringstream what;
+      what << "the first step gives " << step_.result().sizes() << ", expected "
+           << c10::IntArrayRef(step_.result_shape());
+      throw std::runtime_error(what.str());
+    }
+    check_finite();
+  }
+
+  void check_finite() override {
+    if (!at::isfinite(step_.result()).all().item<bool>()) {
+      throw std::runtime_error(std::string("the ") +
+                               (step_.options().mode == models::Mode::kTrain ? "loss" : "output") +
+                               " is not finite");
+    }
+  }
+
+  Figures figures() const override { return figures_; }
+
+  /// Waits for the device after each phase, so that the steps are not those that are timed.
+  Counters phases_us(int64_t steps) override {
+    if (step_.options().mode == models::Mode::kInfer) return {};
+    std::array<double, models::kPhaseNames.size()> us{};
+    for (int64_t step = 0; step < steps; ++step) {
+      auto begin = Clock::now();
+      step_.run([&](models::Phase phase) {
+        fixtures::synchronize(step_.options().device);
+        const auto end = Clock::now();
+        us[static_cast<std::size_t>(phase)] +=
+            std::chrono::duration<double, std::micro>(end - begin).count();
+        begin = end;
+      });
+    }
+    Counters counters;
+    for (std::size_t phase = 0; phase < us.size(); ++phase) {
+      counters.emplace_back(std::string(models::kPhaseNames[phase]) + "_us",
+                            us[phase] / static_cast<double>(steps));
+    }
+    return counters;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  models::Step step_;
+  bool counted_ = false;
+  Figures figures_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
+                                      const models::StepOptions& options) {
+  return std::make_unique<ModelTask>(row, options);
+}
+
+Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {
+  const auto [measured, predicted] = models::step_memory(row, options);
+  Counters counters{{"memory_peak_bytes", measured.peak}};
+  for (std::size_t i = 0; i < ops::kMemoryClassNames.size(); ++i) {
+    const std::string name = "memory_" + std::string(ops::kMemoryClassNames[i]);
+    counters.emplace_back(name + "_bytes", measured.most[i]);
+    counters.emplace_back(name + "_at_peak_bytes", measured.at_peak[i]);
+    if (predicted[i]) counters.emplace_back(name + "_predicted_bytes", *predicted[i]);
+  }
+  return counters;
+}
+
+}  // namespace fathom::benchmarks

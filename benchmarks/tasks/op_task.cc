@@ -1,0 +1,248 @@
+#include "benchmarks/tasks/op_task.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/aminmax.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/InferenceMode.h>
+
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "benchmarks/machine/peaks.h"
+#include "benchmarks/tasks/placement.h"
+#include "ops/backends/vendor.h"
+#include "ops/core/check.h"
+#include "ops/core/kernel.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+// Copies that an op's buffers may have: each also takes some kB for its tensors.
+constexpr double kMostCopies = 4096;
+
+/// Copies of an op's buffers that together are far beyond the last-level cache of all cores.
+double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
+  const double caches = last_level_cache_bytes(options.device, fixtures::usable_cores());
+  const int counted = op.in_place() ? 2 : 1;  // how often an op's bytes count its memory
+  return std::ceil(counted * kBeyondCache * caches / op.cost(options.precision).bytes);
+}
+
+at::ScalarType type(fixtures::Precision precision) {
+  return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+}
+
+/// All cores, for what is not timed.
+class AllCores {
+ public:
+  AllCores() : before_(at::get_num_threads()) { fixtures::set_threads(fixtures::usable_cores()); }
+  AllCores(const AllCores&) = delete;
+  AllCores& operator=(const AllCores&) = delete;
+  ~AllCores() { fixtures::set_threads(before_); }
+
+ private:
+  int before_;
+};
+
+/// What an op's rows have in common, and takes longer to make than the op to run. That of the last
+/// op is kept: its rows follow each other.
+class Common {
+ public:
+  static Common& of(const std::shared_ptr<const ops::Op>& op, const OpOptions& options) {
+    static Common last;
+    if (last.op_ != op || last.precision_ != options.precision || last.seed_ != options.seed) {
+      last = {};  // before the next one takes memory
+      last.op_ = op;
+      last.precision_ = options.precision;
+      last.seed_ = options.seed;
+      last.inputs_ = ops::converted(op->inputs(options.seed), type(options.precision), at::kCPU);
+    }
+    return last;
+  }
+
+  /// On the CPU, in the row's precision; not to be written.
+  const ops::Tensors& inputs() const { return inputs_; }
+
+  /// What op->exact() makes of them.
+  const ops::Tensors& exact() {
+    if (exact_.empty()) {
+      const AllCores cores;
+      exact_ = op_->exact(inputs_);
+    }
+    return exact_;
+  }
+
+  /// Sizes, strides and types of call()'s results, without memory; empty before the first.
+  ops::Tensors outputs;
+
+ private:
+  std::shared_ptr<const ops::Op> op_;
+  fixtures::Precision precision_ = fixtures::Precision::kFp32;
+  uint64_t seed_ = 0;
+  ops::Tensors inputs_;
+  ops::Tensors exact_;
+};
+
+/// A call with buffers of its own.
+struct Instance {
+  ops::Tensors inputs;
+  ops::Call call;
+  ops::Tensors outputs;
+  std::unique_ptr<ops::Kernel> kernel;  ///< of a vendor's library, instead of the call
+
+  void run() {
+    if (kernel != nullptr) {
+      kernel->run();
+    } else {
+      const c10::InferenceMode inference;
+      outputs = call();
+    }
+  }
+};
+
+class OpTask final : public Task {
+ public:
+  OpTask(const ops::ShapeRow& row, const OpOptions& options) : op_(row.op), options_(options) {
+    fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
+    const ops::Tensors inputs = ops::converted(common().inputs(), type(options.precision),
+                                               fixtures::torch_device(options.device));
+    add_instance(placed_anew(inputs));
+    if (options.cache == Cache::kCold) add_copies(inputs);
+    const ops::Cost cost = op_->cost(options.precision);
+    if (cost.flops > 0) figures_.flops = cost.flops;
+    if (cost.bytes > 0) figures_.bytes = cost.bytes;
+    for (const auto& [name, count] : {std::pair("calls_per_model_step", row.count),
+                                      std::pair("calls_per_inference", row.infer_count)}) {
+      if (count > 0) figures_.counters.emplace_back(name, static_cast<double>(count));
+    }
+  }
+
+  /// A check follows. Libraries plan for a thread count, so their kernels are prepared anew; an
+  /// update's next step is checked as its first.
+  void threads_changed() override {
+    if (op_->in_place()) {
+      Instance& next = instances_[next_];
+      for (std::size_t i = 0; i < next.inputs.size(); ++i) {
+        next.inputs[i].copy_(common().inputs()[i]);
+      }
+      next.call = call_over(next.inputs);
+    }
+    if (!ops::is_vendor(options_.backend)) return;
+    const c10::InferenceMode inference;
+    for (auto& one : instances_) {
+      one.kernel.reset();
+      if (one.outputs.empty()) one.outputs = outputs_in_memory();
+      for (auto& output : one.outputs) output = output.contiguous().zero_();
+      one.kernel = ops::vendor_kernel(options_.backend, op_->problem(one.inputs, one.outputs),
+                                      options_.precision);
+    }
+  }
+
+  void run() override {
+    last_ = next_;
+    next_ = next_ + 1 < instances_.size() ? next_ + 1 : 0;
+    instances_[last_].run();
+  }
+
+  void check() override {
+    Instance& one = instances_[last_];
+    if (one.kernel != nullptr) one.kernel->write_outputs();
+    op_->check(common().inputs(), one.outputs, options_.precision,
+               [&] { return common().exact(); });
+  }
+
+  void check_finite() override {
+    Instance& one = instances_[last_];
+    if (one.kernel != nullptr) one.kernel->write_outputs();
+    for (const auto& output : one.outputs) {
+      if (!output.is_floating_point() || output.numel() == 0) continue;
+      const auto [least, most] = at::aminmax(output);  // NaN where one is
+      if (!std::isfinite(least.item<double>()) || !std::isfinite(most.item<double>()))
+        throw std::runtime_error("the result is not finite");
+    }
+  }
+
+  Figures figures() const override {
+    Figures all = figures_;
+    std::map<const void*, double> memory;  // views of one storage count once
+    for (const auto& one : instances_) {
+      for (const auto* tensors : {&one.inputs, &one.outputs}) {
+        for (const auto& tensor : *tensors) {
+          memory[tensor.storage().data()] = static_cast<double>(tensor.storage().nbytes());
+        }
+      }
+    }
+    for (const auto& [storage, bytes] : memory) all.working_set += bytes;
+    if (const auto* kernel = instances_[0].kernel.get(); kernel != nullptr) {
+      all.label = kernel->implementation();
+      for (const auto& figure : kernel->figures()) all.counters.push_back(figure);
+    }
+    return all;
+  }
+
+ private:
+  void add_copies(const ops::Tensors& inputs) {
+    const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options_));
+    for (std::size_t i = 1; i < copies; ++i) {
+      add_instance(placed_anew(inputs));
+      // Memory for results is the system's to give, once, and may take longer than the call.
+      if (!op_->in_place()) instances_[i].outputs = outputs_in_memory();
+    }
+  }
+
+  /// Like those of a call, all 0.
+  ops::Tensors outputs_in_memory() {
+    const c10::InferenceMode inference;
+    ops::Tensors& known = common().outputs;
+    if (known.empty()) {
+      instances_[0].run();
+      for (const auto& output : instances_[0].outputs) {
+        known.push_back(at::empty_like(output, at::kMeta));
+      }
+    }
+    ops::Tensors made;
+    for (const auto& output : known) {
+      made.push_back(at::zeros_like(output, fixtures::torch_device(options_.device)));
+    }
+    return made;
+  }
+
+  void add_instance(const ops::Tensors& inputs) {
+    instances_.push_back(
+        {.inputs = inputs, .call = call_over(inputs), .outputs = {}, .kernel = nullptr});
+  }
+
+  ops::Call call_over(const ops::Tensors& inputs) const {
+    const bool native = options_.backend == ops::Backend::kNative;
+    ops::Call call = native ? op_->native(inputs) : op_->call(inputs);
+    if (call == nullptr) throw std::logic_error("no such backend for this op");
+    return call;
+  }
+
+  Common& common() const { return Common::of(op_, options_); }
+
+  std::shared_ptr<const ops::Op> op_;
+  OpOptions options_;
+  std::vector<Instance> instances_;
+  std::size_t next_ = 0;  ///< the first is the one that is checked
+  std::size_t last_ = 0;
+  Figures figures_;
+};
+
+}  // namespace
+
+bool runs_cold(const ops::Op& op, const OpOptions& options) {
+  return copies_to_fill_caches(op, options) <= kMostCopies &&
+         op.untouched_bytes(options.precision) <= op.cost(options.precision).bytes;
+}
+
+bool runs_cold_anyway(const ops::Op& op, const OpOptions& options) {
+  return copies_to_fill_caches(op, options) <= 1;
+}
+
+std::unique_ptr<Task> make_op_task(const ops::ShapeRow& row, const OpOptions& options) {
+  return std::make_unique<OpTask>(row, options);
+}
+
+}  // namespace fathom::benchmarks

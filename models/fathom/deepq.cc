@@ -1,0 +1,166 @@
+// deepq: Mnih and others, "Human-level control through deep reinforcement learning", Nature 2015:
+// the network and its target twin; loss, update and start of Fathom's released code.
+// deepq_2013: Mnih and others, "Playing Atari with Deep Reinforcement Learning", 2013: the smaller
+// network, which is its own target.
+#include <ATen/ops/huber_loss.h>
+#include <ATen/ops/ones_like.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include <vector>
+
+#include "fixtures/games/transitions.h"
+#include "models/table.h"
+#include "ops/kernels/fused_update.h"
+
+namespace fathom::models {
+namespace {
+
+namespace nn = torch::nn;
+
+constexpr int64_t kFrames = 4;   ///< of a state
+constexpr int64_t kActions = 4;  ///< the built-in game's, and Breakout's
+constexpr double kDiscount = 0.99;
+constexpr ops::RmsProp kUpdate{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01};
+
+struct Convolution {
+  int64_t channels;
+  int64_t kernel;
+  int64_t stride;
+};
+
+struct Sizes {
+  std::vector<Convolution> convolutions;
+  int64_t flat;    ///< pixels that the last convolution leaves of 84 x 84
+  int64_t hidden;  ///< units
+  bool target;     ///< has a target network
+};
+
+const Sizes kNature{{{32, 8, 4}, {64, 4, 2}, {64, 3, 1}}, 49, 512, true};
+const Sizes kArcade{{{16, 8, 4}, {32, 4, 2}}, 81, 256, false};
+
+Sizes shrunk(Sizes sizes) {
+  for (auto& convolution : sizes.convolutions) convolution.channels /= 8;
+  sizes.hidden /= 8;
+  return sizes;
+}
+
+/// States [N, 4, 84, 84] in [0, 1] to the value of each action [N, actions].
+nn::Sequential q_network(const Sizes& sizes) {
+  nn::Sequential layers;
+  int64_t channels = kFrames;
+  for (std::size_t i = 0; i < sizes.convolutions.size(); ++i) {
+    const auto& [width, kernel, stride] = sizes.convolutions[i];
+    const std::string number = std::to_string(i + 1);
+    layers->push_back("conv" + number,
+                      nn::Conv2d(nn::Conv2dOptions(channels, width, kernel).stride(stride)));
+    layers->push_back("relu" + number, nn::ReLU());
+    channels = width;
+  }
+  layers->push_back("flatten", nn::Flatten());
+  layers->push_back("hidden", nn::Linear(channels * sizes.flat, sizes.hidden));
+  layers->push_back("relu_hidden", nn::ReLU());
+  layers->push_back("values", nn::Linear(sizes.hidden, kActions));
+  const torch::NoGradGuard no_grad;
+  for (auto& parameter : layers->parameters()) {
+    if (parameter.dim() > 1) {
+      parameter.normal_(0, 0.01);
+    } else {
+      parameter.fill_(0.1);
+    }
+  }
+  return layers;
+}
+
+/// The network that learns and, in the Nature paper, the frozen one that values the next states.
+class PairImpl : public nn::Module {
+ public:
+  explicit PairImpl(const Sizes& sizes) : online(register_module("online", q_network(sizes))) {
+    if (!sizes.target) return;
+    target = register_module("target", q_network(sizes));
+    const torch::NoGradGuard no_grad;
+    const auto from = online->parameters();
+    const auto to = target->parameters();
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      to[i].copy_(from[i]);
+      to[i].set_requires_grad(false);
+    }
+  }
+
+  /// Of the next states, by the network that does not learn where there is one.
+  at::Tensor value(const at::Tensor& states) {
+    return (target.is_empty() ? online : target)->forward(states);
+  }
+
+  nn::Sequential online;
+  nn::Sequential target{nullptr};
+};
+TORCH_MODULE(Pair);
+
+/// Positions in a batch: what an update reads.
+enum Field : std::size_t { kStates, kTaken, kRewards, kTerminals, kNextValues };
+
+class DeepQ final : public Workload {
+ public:
+  explicit DeepQ(const Sizes& sizes) : pair_(sizes) {}
+
+  /// Transitions from a replay memory; the next states are valued here, outside the step.
+  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+    const torch::NoGradGuard no_grad;
+    fixtures::Pool pool = fixtures::transitions(kActions, request);
+    const at::Device device = pair_->online->parameters()[0].device();
+    for (auto& batch : pool.batches) {
+      const auto scaled = [&](std::size_t field) {
+        return batch[field].to(device).to(at::kFloat).div_(255);
+      };
+      const at::Tensor next = std::get<0>(pair_->value(scaled(fixtures::kNextStates)).max(1));
+      batch = {scaled(fixtures::kStates), batch[fixtures::kActions].unsqueeze(1),
+               batch[fixtures::kRewards], batch[fixtures::kTerminals], next};
+    }
+    return pool;
+  }
+  std::vector<int64_t> output_shape(int64_t batch) const override { return {batch, kActions}; }
+
+  at::Tensor infer(const fixtures::Batch& batch) override {
+    return pair_->online->forward(batch[kStates]);
+  }
+  /// The temporal difference, squared to 1 and linear beyond, summed over the batch.
+  at::Tensor loss(const fixtures::Batch& batch) override {
+    const at::Tensor value = infer(batch).gather(1, batch[kTaken]).squeeze(1);
+    const at::Tensor aim =
+        batch[kRewards] + kDiscount * (1 - batch[kTerminals]) * batch[kNextValues];
+    return at::huber_loss(value, aim, at::Reduction::Sum, /*delta=*/1);
+  }
+  void update() override {
+    const torch::NoGradGuard no_grad;
+    const auto parameters = pair_->online->parameters();
+    std::vector<at::Tensor> gradients;
+    for (const auto& parameter : parameters) gradients.push_back(parameter.grad());
+    if (mean_squares_.empty()) {
+      for (const auto& parameter : parameters) mean_squares_.push_back(at::ones_like(parameter));
+    }
+    ops::fused_update(kUpdate, {parameters, gradients, mean_squares_});
+    pair_->online->zero_grad();
+  }
+
+  nn::Module& module() override { return *pair_; }
+  std::vector<at::Tensor> optimizer_state() const override { return mean_squares_; }
+
+ private:
+  mutable Pair pair_;
+  std::vector<at::Tensor> mean_squares_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_deepq(Scale scale) {
+  return std::make_unique<DeepQ>(scale == Scale::kFull ? kNature : shrunk(kNature));
+}
+
+std::unique_ptr<Workload> make_deepq_2013(Scale scale) {
+  return std::make_unique<DeepQ>(scale == Scale::kFull ? kArcade : shrunk(kArcade));
+}
+
+}  // namespace fathom::models

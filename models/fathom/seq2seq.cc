@@ -1,0 +1,302 @@
+// seq2seq: Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks", 2014,
+// with the attention of Bahdanau et al. 2015, as Fathom's released code has it from TensorFlow's
+// translation tutorial: three LSTM layers of 256 on either side, a query of all the decoder's
+// states, the last read fed to the next position, and 512 candidates a position in place of 40,000
+// words. Buckets of 40 and 50 positions.
+// seq2seq_5x10, seq2seq_10x15, seq2seq_20x25: the same network on shorter sentences.
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/lstm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "fixtures/text/sentence_pairs.h"
+#include "models/table.h"
+#include "ops/kernels/additive_attention.h"
+#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/sampled_softmax.h"
+
+namespace fathom::models {
+namespace {
+
+namespace nn = torch::nn;
+using fixtures::Batch;
+
+constexpr int64_t kLayers = 3;
+constexpr double kLargestNorm = 5;
+
+struct Sizes {
+  fixtures::PairShape pairs;
+  int64_t width;  ///< of words, layers and attention
+  int64_t candidates;
+};
+
+Sizes sizes(Scale scale, std::size_t bucket) {
+  if (scale == Scale::kSmall) return {{.vocabulary = 50, .bucket = 0}, 16, 12};
+  return {{.vocabulary = 40'000, .bucket = bucket}, 256, 512};
+}
+
+/// What one sentence's encoding leaves to the decoder.
+struct Encoding {
+  at::Tensor memory;  ///< [N, Ts, H], the upper layer's outputs
+  at::Tensor keys;    ///< [N, Ts, H]
+  std::vector<ops::LstmState> states;
+};
+
+class TranslatorImpl : public nn::Module {
+ public:
+  explicit TranslatorImpl(const Sizes& sizes)
+      : width_(sizes.width), words_(sizes.pairs.vocabulary) {
+    source_words_ = matrix("source_words", words_, width_);
+    nn::init::uniform_(source_words_, -std::sqrt(3), std::sqrt(3));
+    target_words_ = matrix("target_words", words_, width_);
+    no_bias_ = register_buffer("no_bias", at::zeros({4 * width_}));
+    for (int64_t layer = 0; layer < kLayers; ++layer) {
+      const std::string number = std::to_string(layer);
+      encoder_.insert(encoder_.end(), {matrix("encoder_input" + number, 4 * width_, width_),
+                                       matrix("encoder_recurrent" + number, 4 * width_, width_),
+                                       lstm_bias("encoder_bias" + number), no_bias_});
+      decoder_.push_back({matrix("decoder_weight" + number, 4 * width_, 2 * width_),
+                          lstm_bias("decoder_bias" + number)});
+    }
+    merge_input_ = dense("merge_input", 2 * width_);
+    keys_ = matrix("keys", width_, width_);
+    query_ = dense("query", 2 * kLayers * width_);
+    score_ = matrix("score", 1, width_);
+    merge_output_ = dense("merge_output", 2 * width_);
+    projection_ = matrix("projection", words_, width_);
+    projection_bias_ = register_parameter("projection_bias", at::zeros({words_}));
+  }
+
+  Encoding encode(const at::Tensor& source_ids) {
+    const at::Tensor words = embedding(source_words_, source_ids);
+    const at::Tensor start = at::zeros({kLayers, words.size(1), width_}, words.options());
+    const auto [outputs, h, c] = at::lstm(words, {start, start}, encoder_, /*has_biases=*/true,
+                                          kLayers, /*dropout=*/0, is_training(),
+                                          /*bidirectional=*/false, /*batch_first=*/false);
+    Encoding encoding{.memory = outputs.transpose(0, 1).contiguous(), .keys = {}, .states = {}};
+    encoding.keys = at::linear(encoding.memory, keys_);
+    for (int64_t layer = 0; layer < kLayers; ++layer) {
+      encoding.states.push_back({.h = h[layer], .c = c[layer]});
+    }
+    return encoding;
+  }
+
+  /// The output of one position, [N, H], for its words' embeddings [N, H]. Moves `states` and
+  /// `read` on.
+  at::Tensor decode(const at::Tensor& word, Encoding& encoding, at::Tensor& read) {
+    at::Tensor x = merge_input_(at::cat({word, read}, 1));
+    std::vector<at::Tensor> query;
+    for (std::size_t layer = 0; layer < kLayers; ++layer) {
+      auto& state = encoding.states[layer];
+      state = ops::lstm_cell(x, state, decoder_[layer].weight, decoder_[layer].bias);
+      x = state.h;
+      query.insert(query.end(), {state.c, state.h});
+    }
+    read =
+        ops::additive_attention(encoding.memory, encoding.keys, query_(at::cat(query, 1)), score_);
+    return merge_output_(at::cat({x, read}, 1));
+  }
+
+  /// With the gradient of the rows that were looked up only.
+  static at::Tensor embedding(const at::Tensor& table, const at::Tensor& ids) {
+    return at::embedding(table, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false,
+                         /*sparse=*/true);
+  }
+
+  const at::Tensor& target_words() const { return target_words_; }
+  const at::Tensor& projection() const { return projection_; }
+  const at::Tensor& projection_bias() const { return projection_bias_; }
+
+ private:
+  struct Cell {
+    at::Tensor weight;
+    at::Tensor bias;
+  };
+
+  at::Tensor matrix(const std::string& name, int64_t rows, int64_t columns) {
+    return register_parameter(name, nn::init::xavier_uniform_(at::empty({rows, columns})));
+  }
+  at::Tensor lstm_bias(const std::string& name) {
+    at::Tensor bias = at::zeros({4 * width_});
+    bias.narrow(0, width_, width_).fill_(1);  // the forget gate's
+    return register_parameter(name, bias);
+  }
+  nn::Linear dense(const char* name, int64_t in) {
+    nn::Linear layer(in, width_);
+    nn::init::xavier_uniform_(layer->weight);
+    nn::init::zeros_(layer->bias);
+    return register_module(name, layer);
+  }
+
+  int64_t width_;
+  int64_t words_;
+  at::Tensor source_words_;
+  at::Tensor target_words_;
+  at::Tensor no_bias_;               ///< at::lstm wants two a gate
+  std::vector<at::Tensor> encoder_;  ///< four a layer, as at::lstm takes them
+  std::vector<Cell> decoder_;
+  nn::Linear merge_input_{nullptr};
+  at::Tensor keys_;
+  nn::Linear query_{nullptr};
+  at::Tensor score_;
+  nn::Linear merge_output_{nullptr};
+  at::Tensor projection_;
+  at::Tensor projection_bias_;
+};
+TORCH_MODULE(Translator);
+
+/// Gradient descent's rate, which falls by a hundredth whenever a loss is above the three before.
+class Rate {
+ public:
+  double after(double loss) {
+    if (losses_.size() == 3) {
+      if (loss > *std::max_element(losses_.begin(), losses_.end())) rate_ *= 0.99;
+      losses_.pop_front();
+    }
+    losses_.push_back(loss);
+    return rate_;
+  }
+
+ private:
+  double rate_ = 0.5;
+  std::deque<double> losses_;
+};
+
+class Seq2seq final : public Workload {
+ public:
+  explicit Seq2seq(const Sizes& sizes) : sizes_(sizes), net_(sizes) {}
+
+  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+    return fixtures::sentence_pairs(sizes_.pairs, request);
+  }
+  /// Logits of every position.
+  std::vector<int64_t> output_shape(int64_t batch) const override {
+    return {fixtures::kBuckets[sizes_.pairs.bucket].target, batch, sizes_.pairs.vocabulary};
+  }
+
+  /// Each position reads the likeliest word of the one before; the loss is made as in training,
+  /// like Fathom's.
+  at::Tensor infer(const Batch& batch) override {
+    Encoding encoding = net_->encode(batch[fixtures::kSourceIds]);
+    at::Tensor read = first_read(encoding);
+    const at::ScalarType type = encoding.keys.scalar_type();
+    const at::Tensor projection = net_->projection().to(type).t();
+    const at::Tensor bias = net_->projection_bias().to(type);
+    at::Tensor logits = at::empty(output_shape(encoding.memory.size(0)), encoding.keys.options());
+    at::Tensor ids = batch[fixtures::kTargetIds][0];
+    std::vector<at::Tensor> outputs;
+    for (int64_t t = 0; t < logits.size(0); ++t) {
+      const at::Tensor word = Translator::ContainedType::embedding(net_->target_words(), ids);
+      outputs.push_back(net_->decode(word, encoding, read));
+      at::Tensor now = logits[t];
+      at::addmm_out(now, bias, outputs.back(), projection);
+      ids = now.argmax(1);
+    }
+    last_loss_ = sampled_loss(at::stack(outputs), batch);
+    return logits;
+  }
+
+  /// Each position reads the true word before.
+  at::Tensor loss(const Batch& batch) override {
+    Encoding encoding = net_->encode(batch[fixtures::kSourceIds]);
+    at::Tensor read = first_read(encoding);
+    const at::Tensor ids = batch[fixtures::kTargetIds].slice(0, 0, -1);
+    std::vector<at::Tensor> outputs;
+    for (const auto& word :
+         Translator::ContainedType::embedding(net_->target_words(), ids).unbind()) {
+      outputs.push_back(net_->decode(word, encoding, read));
+    }
+    at::Tensor loss = sampled_loss(at::stack(outputs), batch);
+    last_loss_ = loss.detach();
+    return loss;
+  }
+
+  /// By hand: LibTorch's clip_grad_norm_ leaves sparse gradients as they are. The clip goes into
+  /// the rate, so that no gradient is written once more.
+  void update() override {
+    const torch::NoGradGuard no_grad;
+    const auto parameters = net_->parameters();
+    const double norm = gradient_norm(parameters);
+    const double rate = rate_.after(last_loss_.item<double>()) * std::min(1.0, kLargestNorm / norm);
+    RECORD_USER_SCOPE_WITH_INPUTS("op:sgd", std::vector<c10::IValue>{touched(parameters)});
+    for (const auto& parameter : parameters) {
+      parameter.add_(parameter.grad(), -rate);
+      parameter.mutable_grad().reset();
+    }
+  }
+
+  nn::Module& module() override { return *net_; }
+  std::vector<at::Tensor> optimizer_state() const override { return {}; }
+
+ private:
+  static at::Tensor first_read(const Encoding& encoding) {
+    return at::zeros_like(encoding.states.front().h);
+  }
+
+  /// For the record of ops: parameters that the update goes through. Of those with a sparse
+  /// gradient it reads a few rows, by the batch.
+  static std::vector<at::Tensor> touched(std::vector<at::Tensor> parameters) {
+    std::erase_if(parameters, [](const auto& one) { return one.grad().is_sparse(); });
+    return parameters;
+  }
+
+  /// Of all gradients together. Adds the rows of a word that stands several times in a sparse one.
+  static double gradient_norm(const std::vector<at::Tensor>& parameters) {
+    RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{touched(parameters)});
+    std::vector<at::Tensor> norms;
+    for (const auto& parameter : parameters) {
+      at::Tensor& gradient = parameter.mutable_grad();
+      if (gradient.is_sparse()) gradient = gradient.coalesce();
+      norms.push_back(at::linalg_vector_norm(gradient.is_sparse() ? gradient.values() : gradient));
+    }
+    return at::linalg_vector_norm(at::stack(norms)).item<double>();
+  }
+
+  /// The mean over the sentences of each one's mean over its words and its end.
+  at::Tensor sampled_loss(const at::Tensor& outputs, const Batch& batch) {
+    const at::Tensor& weights = batch[fixtures::kTargetWeights];
+    const auto candidates =
+        ops::draw_log_uniform(outputs.size(0), sizes_.candidates, sizes_.pairs.vocabulary);
+    const at::Tensor losses =
+        ops::sampled_softmax(outputs, net_->projection(), net_->projection_bias(),
+                             batch[fixtures::kTargetIds].slice(0, 1), candidates);
+    return ((losses * weights).sum(0) / weights.sum(0)).mean();
+  }
+
+  Sizes sizes_;
+  Translator net_;
+  at::Tensor last_loss_;
+  Rate rate_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_seq2seq(Scale scale) {
+  return std::make_unique<Seq2seq>(sizes(scale, 3));
+}
+
+std::unique_ptr<Workload> make_seq2seq_5x10(Scale scale) {
+  return std::make_unique<Seq2seq>(sizes(scale, 0));
+}
+
+std::unique_ptr<Workload> make_seq2seq_10x15(Scale scale) {
+  return std::make_unique<Seq2seq>(sizes(scale, 1));
+}
+
+std::unique_ptr<Workload> make_seq2seq_20x25(Scale scale) {
+  return std::make_unique<Seq2seq>(sizes(scale, 2));
+}
+
+}  // namespace fathom::models

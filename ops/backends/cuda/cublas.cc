@@ -1,0 +1,194 @@
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+#include "ops/backends/cuda/device_memory.h"
+#include "ops/backends/cuda/vendor_kernels.h"
+
+namespace fathom::ops::cuda {
+namespace {
+
+constexpr int kAlgorithms = 10;
+constexpr uint64_t kMostWorkspace = uint64_t{64} << 20;
+
+void check_cublas(cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string("cuBLAS: ") + cublasLtGetStatusName(status));
+}
+
+/// One for the process, which ends before it.
+cublasLtHandle_t handle() {
+  static const cublasLtHandle_t made = [] {
+    cublasLtHandle_t fresh = nullptr;
+    check_cublas(cublasLtCreate(&fresh));
+    return fresh;
+  }();
+  return made;
+}
+
+cudaDataType_t data_type(Element element) {
+  return element == Element::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+/// cuBLAS counts columns first, so that a matrix of rows is its transpose.
+struct Matrix {
+  explicit Matrix(const Buffer& buffer) {
+    const std::size_t axes = buffer.sizes.size();
+    const int64_t rows = buffer.sizes[axes - 2];
+    const int64_t columns = buffer.sizes[axes - 1];
+    transposed = columns != 1 && buffer.strides[axes - 1] != 1;
+    if (transposed && rows != 1 && buffer.strides[axes - 2] != 1)
+      throw std::runtime_error("cuBLAS has no product of matrices without an axis of stride 1");
+    const int64_t inner = transposed ? rows : columns;
+    const int64_t outer = transposed ? columns : rows;
+    const int64_t stride = buffer.strides[transposed ? axes - 1 : axes - 2];
+    check_cublas(cublasLtMatrixLayoutInit(
+        &layout, data_type(buffer.element), static_cast<uint64_t>(inner),
+        static_cast<uint64_t>(outer), std::max(stride, inner)));  // a single column's may be any
+    if (axes > 2) {
+      const auto batch = static_cast<int32_t>(buffer.sizes[0]);
+      set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch);
+      set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, buffer.strides[0]);
+    }
+  }
+
+  template <typename Value>
+  void set(cublasLtMatrixLayoutAttribute_t attribute, const Value& value) {
+    check_cublas(cublasLtMatrixLayoutSetAttribute(&layout, attribute, &value, sizeof value));
+  }
+
+  cublasLtMatrixLayoutOpaque_t layout;
+  bool transposed;
+};
+
+struct Algorithm {
+  cublasLtMatmulAlgo_t algorithm;
+  std::size_t workspace;
+};
+
+/// The transposes: cᵀ = bᵀ · aᵀ.
+class Product {
+ public:
+  Product(const MatmulProblem& problem, const Target& target)
+      : stream_(target.stream),
+        a_(problem.a),
+        b_(problem.b),
+        c_(problem.c),
+        added_(problem.c),
+        a_data_(problem.a.data),
+        b_data_(problem.b.data),
+        c_data_(problem.c.data),
+        added_data_(problem.c.data) {
+    const bool tf32 = target.tf32 && problem.c.element == Element::kFp32;
+    check_cublas(cublasLtMatmulDescInit(
+        &product_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    set(CUBLASLT_MATMUL_DESC_TRANSA, b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, a_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    expect_contiguous(problem.c);
+    if (!problem.addend) return;
+    expect_contiguous(*problem.addend);
+    if (problem.addend->sizes.size() == 1) {  // an element a row of cᵀ
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, problem.addend->data);
+    } else {
+      added_ = Matrix(*problem.addend);
+      added_data_ = problem.addend->data;
+      beta_ = 1;
+    }
+  }
+
+  Algorithm fastest() {
+    cublasLtMatmulPreferenceOpaque_t preference;
+    check_cublas(cublasLtMatmulPreferenceInit(&preference));
+    check_cublas(cublasLtMatmulPreferenceSetAttribute(&preference,
+                                                      CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                      &kMostWorkspace, sizeof kMostWorkspace));
+    std::array<cublasLtMatmulHeuristicResult_t, kAlgorithms> offered{};
+    int count = 0;
+    check_cublas(cublasLtMatmulAlgoGetHeuristic(handle(), &product_, &b_.layout, &a_.layout,
+                                                &added_.layout, &c_.layout, &preference,
+                                                kAlgorithms, offered.data(), &count));
+    const Memory scratch = allocate(kMostWorkspace);
+    float best = std::numeric_limits<float>::infinity();
+    Algorithm found{};
+    for (int i = 0; i < count; ++i) {
+      const auto& offer = offered[static_cast<std::size_t>(i)];
+      const Algorithm one{offer.algo, offer.workspaceSize};
+      if (offer.state != CUBLAS_STATUS_SUCCESS ||
+          multiply(one, scratch.get()) != CUBLAS_STATUS_SUCCESS)
+        continue;
+      const float milliseconds =
+          best_milliseconds(stream_, [&] { check_cublas(multiply(one, scratch.get())); });
+      if (milliseconds >= best) continue;
+      best = milliseconds;
+      found = one;
+    }
+    if (!(best < std::numeric_limits<float>::infinity()))
+      throw std::runtime_error("cuBLAS has no algorithm for this product");
+    return found;
+  }
+
+  cublasStatus_t multiply(const Algorithm& by, void* scratch) const {
+    constexpr float kOne = 1;
+    // cublasLt's parameters are pointers to non-const of what it only reads.
+    const auto layout = [](const Matrix& matrix) {
+      return const_cast<cublasLtMatrixLayout_t>(&matrix.layout);
+    };
+    return cublasLtMatmul(handle(), const_cast<cublasLtMatmulDesc_t>(&product_), &kOne, b_data_,
+                          layout(b_), a_data_, layout(a_), &beta_, added_data_, layout(added_),
+                          c_data_, layout(c_), &by.algorithm, scratch, by.workspace, stream_);
+  }
+
+ private:
+  template <typename Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    check_cublas(cublasLtMatmulDescSetAttribute(&product_, attribute,
+                                                static_cast<const void*>(&value), sizeof value));
+  }
+
+  cudaStream_t stream_;
+  Matrix a_, b_, c_, added_;
+  void *a_data_, *b_data_, *c_data_, *added_data_;
+  float beta_ = 0;
+  cublasLtMatmulDescOpaque_t product_{};
+};
+
+std::string words(const Algorithm& algorithm) {
+  std::ostringstream text;
+  const auto add = [&](const char* name, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+    int32_t value = 0;
+    std::size_t written = 0;
+    check_cublas(cublasLtMatmulAlgoConfigGetAttribute(&algorithm.algorithm, attribute, &value,
+                                                      sizeof value, &written));
+    text << name << value;
+  };
+  add("algo ", CUBLASLT_ALGO_CONFIG_ID);
+  add(" tile ", CUBLASLT_ALGO_CONFIG_TILE_ID);
+  add(" stages ", CUBLASLT_ALGO_CONFIG_STAGES_ID);
+  add(" split-k ", CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+  return text.str();
+}
+
+}  // namespace
+
+Plan cublas_plan(const MatmulProblem& problem, const Target& target) {
+  Product product(problem, target);
+  Key key{static_cast<int64_t>(target.tf32)};
+  for (const Buffer* buffer : {&problem.a, &problem.b, &problem.c}) add(key, *buffer);
+  if (problem.addend) add(key, *problem.addend);
+  const auto found = searched(key, [&] { return product.fastest(); });
+  const Algorithm algorithm = found.choice;
+  const auto run = [product, algorithm, scratch = workspace(algorithm.workspace)] {
+    check_cublas(product.multiply(algorithm, scratch.get()));
+  };
+  return {.implementation = words(algorithm),
+          .run = run,
+          .workspace_bytes = algorithm.workspace,
+          .search_us = found.us};
+}
+
+}  // namespace fathom::ops::cuda

@@ -1,0 +1,89 @@
+#include "ops/backends/cuda/cudnn_descriptors.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace fathom::ops::cuda {
+
+void check(cudnnStatus_t status) {
+  if (status != CUDNN_STATUS_SUCCESS)
+    throw std::runtime_error(std::string("cuDNN: ") + cudnnGetErrorString(status));
+}
+
+cudnnHandle_t cudnn_handle(cudaStream_t stream) {
+  static std::map<cudaStream_t, cudnnHandle_t> handles;  // the process ends before them
+  cudnnHandle_t& handle = handles[stream];
+  if (handle == nullptr) {
+    check(cudnnCreate(&handle));
+    check(cudnnSetStream(handle, stream));
+  }
+  return handle;
+}
+
+cudnnDataType_t data_type(Element element) {
+  switch (element) {
+    case Element::kFp32:
+      return CUDNN_DATA_FLOAT;
+    case Element::kFp64:
+      return CUDNN_DATA_DOUBLE;
+    case Element::kBf16:
+      return CUDNN_DATA_BFLOAT16;
+  }
+  return CUDNN_DATA_FLOAT;
+}
+
+cudnnMathType_t math_type(Element element, bool tf32) {
+  if (element == Element::kBf16) return CUDNN_TENSOR_OP_MATH;
+  return tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+}
+
+int to_int(int64_t extent) {
+  if (extent > std::numeric_limits<int>::max())
+    throw std::runtime_error("cuDNN has no extents beyond 31 bits");
+  return static_cast<int>(extent);
+}
+
+Tensor tensor(const Buffer& buffer, std::size_t axes) {
+  axes = std::max(axes, buffer.sizes.size());
+  std::vector<int> sizes(axes, 1);
+  std::vector<int> strides(axes, 1);
+  // An extent of 1 has any stride; cuDNN wants it as in a contiguous tensor.
+  int contiguous = 1;
+  for (std::size_t axis = buffer.sizes.size(); axis-- > 0;) {
+    sizes[axis] = to_int(buffer.sizes[axis]);
+    strides[axis] = sizes[axis] == 1 ? contiguous : to_int(buffer.strides[axis]);
+    contiguous = to_int(int64_t{contiguous} * sizes[axis]);
+  }
+  Tensor made;
+  check(cudnnSetTensorNdDescriptor(made, data_type(buffer.element), static_cast<int>(axes),
+                                   sizes.data(), strides.data()));
+  return made;
+}
+
+Tensor contiguous_tensor(Element element, const std::vector<int64_t>& sizes, std::size_t axes) {
+  Buffer buffer{.data = nullptr, .element = element, .sizes = sizes, .strides = sizes};
+  int64_t stride = 1;
+  for (std::size_t axis = sizes.size(); axis-- > 0;) {
+    buffer.strides[axis] = stride;
+    stride *= sizes[axis];
+  }
+  return tensor(buffer, axes);
+}
+
+InFp32::InFp32(const Buffer& buffer, cudaStream_t stream) : given(buffer), at(buffer) {
+  expect_contiguous(given);
+  if (given.element == Element::kFp32) return;
+  at.element = Element::kFp32;
+  copy = allocate(bytes(at));
+  at.data = copy.get();
+  write(read(given, stream), at, stream);
+}
+
+void InFp32::write_back(cudaStream_t stream) const {
+  if (copy != nullptr) write(read(at, stream), given, stream);
+}
+
+}  // namespace fathom::ops::cuda

@@ -1,0 +1,200 @@
+#include <array>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "ops/backends/cuda/cudnn_descriptors.h"
+
+namespace fathom::ops::cuda {
+namespace {
+
+using Rnn = Descriptor<cudnnRNNDescriptor_t, cudnnCreateRNNDescriptor, cudnnDestroyRNNDescriptor>;
+using Sequence = Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescriptor,
+                            cudnnDestroyRNNDataDescriptor>;
+using Dropout = Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor,
+                           cudnnDestroyDropoutDescriptor>;
+
+constexpr int kGates = 4;  // in the order that problems have too: i, f, g, o
+
+/// A layer by one of cuDNN's algorithms, with all memory that it needs.
+class Lstm {
+ public:
+  Lstm(const LstmProblem& problem, const Target& target, cudnnRNNAlgo_t algorithm)
+      : problem_(problem), stream_(target.stream), handle_(cudnn_handle(target.stream)) {
+    const auto& inputs = problem.inputs;
+    for (const Buffer* buffer : {&inputs.x, &inputs.h, &inputs.c, &problem.y, &problem.last_c})
+      expect_contiguous(*buffer);
+    describe(target, algorithm);
+    check(cudnnGetRNNWeightSpaceSize(handle_, rnn_, &weight_bytes_));
+    weights_ = allocate(weight_bytes_);
+    check(cudaMemsetAsync(weights_.get(), 0, weight_bytes_, stream_));
+    each_weight(weights_.get(), inputs,
+                [&](const Rows& packed, const Rows& given) { copy(packed, given, stream_); });
+    check(cudnnGetRNNTempSpaceSizes(handle_, rnn_, CUDNN_FWD_MODE_TRAINING, xs_, &scratch_bytes_,
+                                    &reserve_bytes_));
+    scratch_ = workspace(scratch_bytes_);
+    reserve_ = allocate(reserve_bytes_);
+    if (!problem_.gradients) return;
+    y_ = allocate(bytes(problem_.y));
+    run_forward(y_.get(), nullptr, nullptr);
+    fresh_reserve_ = allocate(reserve_bytes_);
+    copy_reserve(fresh_reserve_, reserve_);
+    dweights_ = allocate(weight_bytes_);
+  }
+
+  void run() const {
+    if (problem_.gradients) {
+      run_backward();
+    } else {
+      run_forward(problem_.y.data, last_h(), problem_.last_c.data);
+    }
+  }
+
+  /// Gradients to weights, out of cuDNN's order.
+  void write_outputs() const {
+    if (!problem_.gradients) return;
+    each_weight(dweights_.get(), *problem_.gradients,
+                [&](const Rows& packed, const Rows& given) { copy(given, packed, stream_); });
+  }
+
+  std::size_t workspace_bytes() const { return scratch_bytes_; }
+
+ private:
+  void describe(const Target& target, cudnnRNNAlgo_t algorithm) {
+    const Buffer& x = problem_.inputs.x;
+    const cudnnDataType_t type = data_type(x.element);
+    const int steps = to_int(x.sizes[0]);
+    const int n = to_int(x.sizes[1]);
+    const int inputs = to_int(x.sizes[2]);
+    const int width = to_int(problem_.inputs.h.sizes[1]);
+    constexpr std::array kBiases{CUDNN_RNN_NO_BIAS, CUDNN_RNN_SINGLE_INP_BIAS,
+                                 CUDNN_RNN_DOUBLE_BIAS};
+    check(cudnnSetDropoutDescriptor(no_dropout_, handle_, 0, nullptr, 0, 0));
+    check(cudnnSetRNNDescriptor_v8(rnn_, algorithm, CUDNN_LSTM,
+                                   kBiases.at(problem_.inputs.biases.size()), CUDNN_UNIDIRECTIONAL,
+                                   CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT,
+                                   math_type(x.element, target.tf32), inputs, width, width, 1,
+                                   no_dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
+    const std::vector<int32_t> lengths(static_cast<std::size_t>(n), steps);
+    for (const auto& [sequence, extent] : {std::pair(xs_, inputs), std::pair(ys_, width)}) {
+      check(cudnnSetRNNDataDescriptor(sequence, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, steps,
+                                      n, extent, lengths.data(), nullptr));
+    }
+    lengths_ = allocate(lengths.size() * sizeof(int32_t));
+    check(cudaMemcpyAsync(lengths_.get(), lengths.data(), lengths.size() * sizeof(int32_t),
+                          cudaMemcpyHostToDevice, stream_));
+    check(cudaStreamSynchronize(stream_));
+    state_ = contiguous_tensor(x.element, {1, n, width}, 3);
+  }
+
+  /// Calls visit(as cuDNN has it, as it lies) for each gate's part of each weight.
+  template <typename Visit>
+  void each_weight(void* packed, const LstmProblem::Inputs& all, const Visit& visit) const {
+    for (int id = 0; id < 2 * kGates; ++id) {
+      const bool recurrent = id >= kGates;
+      Tensor matrix_lies;
+      Tensor bias_lies;
+      void* matrix = nullptr;
+      void* bias = nullptr;
+      check(cudnnGetRNNWeightParams(handle_, rnn_, 0, weight_bytes_, packed, id, matrix_lies,
+                                    &matrix, bias_lies, &bias));
+      const auto visit_gate = [&](void* place, const Buffer& of) {
+        const Rows given = part(of, id % kGates, kGates);
+        visit({place, given.bytes, given.bytes, given.count}, given);
+      };
+      visit_gate(matrix, recurrent ? all.recurrent_weight : all.input_weight);
+      if (const std::size_t which = recurrent ? 1 : 0; which < all.biases.size())
+        visit_gate(bias, all.biases[which]);
+    }
+  }
+
+  void run_forward(void* y, void* last_h, void* last_c) const {
+    const auto& inputs = problem_.inputs;
+    check(cudnnRNNForward(handle_, rnn_, CUDNN_FWD_MODE_TRAINING, lengths(), xs_, inputs.x.data,
+                          ys_, y, state_, inputs.h.data, last_h, state_, inputs.c.data, last_c,
+                          weight_bytes_, weights_.get(), scratch_bytes_, scratch_.get(),
+                          reserve_bytes_, reserve_.get()));
+  }
+
+  void run_backward() const {
+    const auto& inputs = problem_.inputs;
+    const auto& gradients = *problem_.gradients;
+    copy_reserve(reserve_, fresh_reserve_);                              // cuDNN writes over it
+    check(cudaMemsetAsync(dweights_.get(), 0, weight_bytes_, stream_));  // and adds to these
+    check(cudnnRNNBackwardData_v8(handle_, rnn_, lengths(), ys_, y_.get(), problem_.y.data, xs_,
+                                  gradients.x.data, state_, inputs.h.data, last_h(),
+                                  gradients.h.data, state_, inputs.c.data, problem_.last_c.data,
+                                  gradients.c.data, weight_bytes_, weights_.get(), scratch_bytes_,
+                                  scratch_.get(), reserve_bytes_, reserve_.get()));
+    check(cudnnRNNBackwardWeights_v8(handle_, rnn_, CUDNN_WGRAD_MODE_ADD, lengths(), xs_,
+                                     inputs.x.data, state_, inputs.h.data, ys_, y_.get(),
+                                     weight_bytes_, dweights_.get(), scratch_bytes_, scratch_.get(),
+                                     reserve_bytes_, reserve_.get()));
+  }
+
+  void* last_h() const { return problem_.last_h ? problem_.last_h->data : nullptr; }
+
+  const int32_t* lengths() const { return static_cast<const int32_t*>(lengths_.get()); }
+
+  void copy_reserve(const Memory& to, const Memory& from) const {
+    check(cudaMemcpyAsync(to.get(), from.get(), reserve_bytes_, cudaMemcpyDeviceToDevice, stream_));
+  }
+
+  LstmProblem problem_;
+  cudaStream_t stream_;
+  cudnnHandle_t handle_;
+  Rnn rnn_;
+  Dropout no_dropout_;
+  Sequence xs_, ys_;
+  Tensor state_;
+  std::size_t weight_bytes_ = 0;
+  std::size_t scratch_bytes_ = 0;
+  std::size_t reserve_bytes_ = 0;
+  Memory lengths_, weights_, dweights_, scratch_, reserve_, fresh_reserve_, y_;
+};
+
+struct Named {
+  cudnnRNNAlgo_t algorithm;
+  const char* name;
+};
+
+constexpr std::array kAlgorithms{Named{CUDNN_RNN_ALGO_STANDARD, "standard"},
+                                 Named{CUDNN_RNN_ALGO_PERSIST_STATIC, "persistent"},
+                                 Named{CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, "persistent small"}};
+
+Named fastest(const LstmProblem& problem, const Target& target) {
+  float best = std::numeric_limits<float>::infinity();
+  Named found = kAlgorithms[0];
+  std::string why;
+  for (const Named& one : kAlgorithms) {
+    try {
+      const Lstm lstm(problem, target, one.algorithm);
+      const float milliseconds = best_milliseconds(target.stream, [&] { lstm.run(); });
+      if (milliseconds >= best) continue;
+      best = milliseconds;
+      found = one;
+    } catch (const std::runtime_error& error) {  // not every one takes every shape
+      why = error.what();
+    }
+  }
+  if (best == std::numeric_limits<float>::infinity()) throw std::runtime_error(why);
+  return found;
+}
+
+}  // namespace
+
+Plan cudnn_plan(const LstmProblem& problem, const Target& target) {
+  Key key{static_cast<int64_t>(target.tf32), problem.gradients ? 1 : 0,
+          static_cast<int64_t>(problem.inputs.biases.size())};
+  for (const Buffer* buffer : {&problem.inputs.x, &problem.inputs.h}) add(key, *buffer);
+  const auto found = searched(key, [&] { return fastest(problem, target); });
+  const auto lstm = std::make_shared<const Lstm>(problem, target, found.choice.algorithm);
+  return {.implementation = found.choice.name,
+          .run = [lstm] { lstm->run(); },
+          .write_outputs = [lstm] { lstm->write_outputs(); },
+          .workspace_bytes = lstm->workspace_bytes(),
+          .search_us = found.us};
+}
+
+}  // namespace fathom::ops::cuda

@@ -1,0 +1,94 @@
+#include <stdexcept>
+
+#include "ops/backends/cuda/cudnn_descriptors.h"
+
+namespace fathom::ops::cuda {
+namespace {
+
+using ResponseNorm =
+    Descriptor<cudnnLRNDescriptor_t, cudnnCreateLRNDescriptor, cudnnDestroyLRNDescriptor>;
+
+constexpr cudnnLRNMode_t kAcross = CUDNN_LRN_CROSS_CHANNEL_DIM1;
+constexpr cudnnBatchNormMode_t kSpatial = CUDNN_BATCHNORM_SPATIAL;
+
+/// The planes as one axis.
+Tensor images(const Buffer& buffer) {
+  expect_contiguous(buffer);
+  int64_t plane = 1;
+  for (std::size_t axis = 2; axis < buffer.sizes.size(); ++axis) plane *= buffer.sizes[axis];
+  return contiguous_tensor(buffer.element, {buffer.sizes[0], buffer.sizes[1], plane, 1});
+}
+
+}  // namespace
+
+Plan cudnn_plan(const ResponseNormProblem& problem, const Target& target) {
+  if (problem.size % 2 == 0)
+    throw std::runtime_error("cuDNN has no window of this size around a channel");
+  const cudnnHandle_t handle = cudnn_handle(target.stream);
+  ResponseNorm norm;
+  check(cudnnSetLRNDescriptor(norm, static_cast<unsigned>(problem.size), problem.alpha,
+                              problem.beta, problem.bias));  // divides alpha by the size itself
+  const Tensor x = tensor(problem.x);
+  const Tensor y = tensor(problem.y);
+  void* const x_data = problem.x.data;
+  void* const y_data = problem.y.data;
+  if (!problem.dx) {
+    return {.implementation = "cross channel", .run = [=] {
+              check(cudnnLRNCrossChannelForward(handle, norm, kAcross, &kOne, x, x_data, &kZero, y,
+                                                y_data));
+            }};
+  }
+  const Memory result = allocate(bytes(problem.y));
+  check(cudnnLRNCrossChannelForward(handle, norm, kAcross, &kOne, x, x_data, &kZero, y,
+                                    result.get()));
+  const Tensor dx = tensor(*problem.dx);
+  void* const dx_data = problem.dx->data;
+  return {.implementation = "cross channel", .run = [=] {
+            check(cudnnLRNCrossChannelBackward(handle, norm, kAcross, &kOne, y, result.get(), y,
+                                               y_data, x, x_data, &kZero, dx, dx_data));
+          }};
+}
+
+Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
+  const cudaStream_t stream = target.stream;
+  const cudnnHandle_t handle = cudnn_handle(stream);
+  const Tensor x = images(problem.x);
+  const Tensor y = images(problem.y);
+  Tensor channels;
+  check(cudnnDeriveBNTensorDescriptor(channels, x, kSpatial));
+  const InFp32 weight(problem.weight, stream);
+  const InFp32 bias(problem.bias, stream);
+  const Memory mean = allocate(bytes(weight.at));
+  const Memory inverse_deviation = allocate(bytes(weight.at));
+  void* const x_data = problem.x.data;
+  void* const y_data = problem.y.data;
+  const double epsilon = problem.epsilon;
+  const auto forward = [=](void* into) {
+    check(cudnnBatchNormalizationForwardTraining(
+        handle, kSpatial, &kOne, &kZero, x, x_data, y, into, channels, weight.at.data, bias.at.data,
+        0, nullptr, nullptr, epsilon, mean.get(), inverse_deviation.get()));
+  };
+  if (!problem.gradients) return {.implementation = "spatial", .run = [=] { forward(y_data); }};
+
+  forward(allocate(bytes(problem.y)).get());  // for the batch's statistics
+  const auto& gradients = *problem.gradients;
+  const Tensor dx = images(gradients.x);
+  void* const dx_data = gradients.x.data;
+  const InFp32 dweight(gradients.weight, stream);
+  const InFp32 dbias(gradients.bias, stream);
+  return {.implementation = "spatial",
+          .run =
+              [=] {
+                check(cudnnBatchNormalizationBackward(
+                    handle, kSpatial, &kOne, &kZero, &kOne, &kZero, x, x_data, y, y_data, dx,
+                    dx_data, channels, weight.at.data, dweight.at.data, dbias.at.data, epsilon,
+                    mean.get(), inverse_deviation.get()));
+              },
+          .write_outputs =
+              [=] {
+                dweight.write_back(stream);
+                dbias.write_back(stream);
+              }};
+}
+
+}  // namespace fathom::ops::cuda

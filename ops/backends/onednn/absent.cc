@@ -1,0 +1,12 @@
+// Chosen by CMake where there is no oneDNN: no kernel, no rows.
+#include "ops/backends/onednn/library.h"
+
+namespace fathom::ops::onednn {
+
+std::string version() { return {}; }
+
+bool has_bf16() { return false; }
+
+std::unique_ptr<Kernel> kernel(const Problem& /*problem*/) { return nullptr; }
+
+}  // namespace fathom::ops::onednn

@@ -1,0 +1,67 @@
+#include "ops/backends/onednn/image_layout.h"
+#include "ops/backends/onednn/kernels.h"
+
+namespace fathom::ops::onednn {
+namespace {
+
+using dnnl::memory;
+
+/// oneDNN has the groups as a dimension of the weights.
+memory::desc grouped(const memory::desc& weights, int64_t groups) {
+  memory::dims sizes = weights.get_dims();
+  sizes[0] /= groups;
+  sizes.insert(sizes.begin(), groups);
+  return weights.reshape(sizes);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
+  const Buffer& x = problem.x;
+  const Buffer& w = problem.w;
+  const Buffer& y = problem.y;
+  const auto& bias = problem.bias;
+  const memory::desc any_x = any_layout(x);
+  const memory::desc any_y = any_layout(y);
+  const memory::desc plain_w = problem.groups > 1 ? grouped(layout(w), problem.groups) : layout(w);
+  const memory::desc any_w(plain_w.get_dims(), plain_w.get_data_type(), memory::format_tag::any);
+  const memory::desc plain_bias = bias ? layout(*bias) : memory::desc();
+  const memory::dims strides(problem.stride.begin(), problem.stride.end());
+  const memory::dims dilations{problem.dilation[0] - 1, problem.dilation[1] - 1};
+  const memory::dims before(problem.padding.begin(), problem.padding.end());
+  const memory::dims after = padding_after(x, y, {w.sizes[2], w.sizes[3]}, problem.stride,
+                                           problem.padding, problem.dilation);
+  constexpr auto direct = dnnl::algorithm::convolution_direct;
+
+  using Writes = ConvolutionProblem::Writes;
+  const auto forward = [&] {
+    return dnnl::convolution_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training,
+                                                     direct, any_x, any_w, plain_bias, any_y,
+                                                     strides, dilations, before, after);
+  };
+  if (problem.writes == Writes::kY) {
+    std::vector<Argument> inputs{{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w, plain_w}};
+    if (bias) inputs.emplace_back(DNNL_ARG_BIAS, *bias);
+    return std::make_unique<Primitive>(forward, inputs, std::vector<Argument>{{DNNL_ARG_DST, y}});
+  }
+  if (problem.writes == Writes::kX) {
+    return std::make_unique<Primitive>(
+        [&] {
+          return dnnl::convolution_backward_data::primitive_desc(
+              engine(), direct, any_x, any_w, any_y, strides, dilations, before, after, forward());
+        },
+        std::vector<Argument>{{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, w, plain_w}},
+        std::vector<Argument>{{DNNL_ARG_DIFF_SRC, x}});
+  }
+  std::vector<Argument> outputs{{DNNL_ARG_DIFF_WEIGHTS, w, plain_w}};
+  if (bias) outputs.emplace_back(DNNL_ARG_DIFF_BIAS, *bias);
+  return std::make_unique<Primitive>(
+      [&] {
+        return dnnl::convolution_backward_weights::primitive_desc(
+            engine(), direct, any_x, any_w, plain_bias, any_y, strides, dilations, before, after,
+            forward());
+      },
+      std::vector<Argument>{{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}}, outputs);
+}
+
+}  // namespace fathom::ops::onednn

@@ -1,0 +1,87 @@
+#include "ops/backends/onednn/kernels.h"
+#include "ops/backends/onednn/primitive.h"
+
+namespace fathom::ops::onednn {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using dnnl::prop_kind;
+
+algorithm algorithm_of(UnaryProblem::Kind kind) {
+  using enum UnaryProblem::Kind;
+  switch (kind) {
+    case kBetween:
+      return algorithm::eltwise_clip_v2;
+    case kLinear:
+      return algorithm::eltwise_linear;
+    case kRelu:
+      return algorithm::eltwise_relu;
+    case kSigmoid:
+      return algorithm::eltwise_logistic_use_dst_for_bwd;
+    case kTanh:
+      return algorithm::eltwise_tanh_use_dst_for_bwd;
+    case kExp:
+      return algorithm::eltwise_exp;
+    case kSqrt:
+      return algorithm::eltwise_sqrt;
+    case kSquare:
+      return algorithm::eltwise_square;
+  }
+  return algorithm::undef;
+}
+
+algorithm algorithm_of(BinaryProblem::Kind kind) {
+  using enum BinaryProblem::Kind;
+  switch (kind) {
+    case kAdd:
+      return algorithm::binary_add;
+    case kSub:
+      return algorithm::binary_sub;
+    case kMul:
+      return algorithm::binary_mul;
+    case kDiv:
+      return algorithm::binary_div;
+  }
+  return algorithm::undef;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make(const UnaryProblem& problem) {
+  const algorithm kind = algorithm_of(problem.kind);
+  const float alpha = problem.constants[0];
+  const float beta = problem.constants[1];
+  const memory::desc all = layout(problem.x);
+  const auto forward = [=] {
+    return dnnl::eltwise_forward::primitive_desc(engine(), prop_kind::forward_training, kind, all,
+                                                 all, alpha, beta);
+  };
+  const std::vector<Argument> x{{DNNL_ARG_SRC, problem.x}};
+  if (!problem.dx)
+    return std::make_unique<Primitive>(forward, x,
+                                       std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
+  Primitive before(forward, x, {});  // some gradients read its result instead of x
+  before.run();
+  return std::make_unique<Primitive>(
+      [=] {
+        return dnnl::eltwise_backward::primitive_desc(engine(), kind, all, all, all, alpha, beta,
+                                                      forward());
+      },
+      std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
+      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},
+      Primitive::Memories{{DNNL_ARG_SRC, before.argument(DNNL_ARG_SRC)},
+                          {DNNL_ARG_DST, before.argument(DNNL_ARG_DST)}});
+}
+
+std::unique_ptr<Kernel> make(const BinaryProblem& problem) {
+  return std::make_unique<Primitive>(
+      [&] {
+        return dnnl::binary::primitive_desc(engine(), algorithm_of(problem.kind), layout(problem.a),
+                                            layout(problem.b), layout(problem.out));
+      },
+      std::vector<Argument>{{DNNL_ARG_SRC_0, problem.a}, {DNNL_ARG_SRC_1, problem.b}},
+      std::vector<Argument>{{DNNL_ARG_DST, problem.out}});
+}
+
+}  // namespace fathom::ops::onednn

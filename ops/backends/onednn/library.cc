@@ -1,0 +1,40 @@
+#include "ops/backends/onednn/library.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <stdexcept>
+
+#include "ops/backends/onednn/kernels.h"
+#include "ops/backends/onednn/primitive.h"
+
+namespace fathom::ops::onednn {
+
+std::string version() {
+  const dnnl_version_t* linked = dnnl_version();
+  return std::to_string(linked->major) + '.' + std::to_string(linked->minor) + '.' +
+         std::to_string(linked->patch);
+}
+
+bool has_bf16() {
+  static const bool has = [] {
+    const dnnl::memory::desc one({1}, dnnl::memory::data_type::bf16, dnnl::memory::format_tag::a);
+    const dnnl::eltwise_forward::primitive_desc relu(
+        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_relu, one, one, 0.0F,
+        0.0F, dnnl::primitive_attr(), /*allow_empty=*/true);
+    return relu.get(/*allow_empty=*/true) != nullptr;
+  }();
+  return has;
+}
+
+std::unique_ptr<Kernel> kernel(const Problem& problem) {
+  const auto solve = [](const auto& one) -> std::unique_ptr<Kernel> {
+    if constexpr (requires { make(one); }) return make(one);
+    throw std::runtime_error("oneDNN has no call for this op");
+  };
+  try {
+    return std::visit(solve, problem);
+  } catch (const dnnl::error& error) {
+    throw std::runtime_error(std::string("oneDNN: ") + error.what());
+  }
+}
+
+}  // namespace fathom::ops::onednn

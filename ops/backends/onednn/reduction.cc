@@ -1,0 +1,42 @@
+#include "ops/backends/onednn/kernels.h"
+#include "ops/backends/onednn/primitive.h"
+
+namespace fathom::ops::onednn {
+
+using dnnl::algorithm;
+
+std::unique_ptr<Kernel> make(const ReductionProblem& problem) {
+  return std::make_unique<Primitive>(
+      [&] {
+        return dnnl::reduction::primitive_desc(
+            engine(), problem.mean ? algorithm::reduction_mean : algorithm::reduction_sum,
+            layout(problem.x), layout(problem.y), /*p=*/0, /*eps=*/0);
+      },
+      std::vector<Argument>{{DNNL_ARG_SRC, problem.x}},
+      std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
+}
+
+std::unique_ptr<Kernel> make(const SoftmaxProblem& problem) {
+  const dnnl::memory::desc all = layout(problem.x);
+  const auto forward = [&] {
+    return dnnl::softmax_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training,
+                                                 algorithm::softmax_accurate, all, all,
+                                                 problem.axis);
+  };
+  const std::vector<Argument> x{{DNNL_ARG_SRC, problem.x}};
+  if (!problem.dx)
+    return std::make_unique<Primitive>(forward, x,
+                                       std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
+  Primitive before(forward, x, {});
+  before.run();
+  return std::make_unique<Primitive>(
+      [&] {
+        return dnnl::softmax_backward::primitive_desc(engine(), algorithm::softmax_accurate, all,
+                                                      all, all, problem.axis, forward());
+      },
+      std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
+      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},
+      Primitive::Memories{{DNNL_ARG_DST, before.argument(DNNL_ARG_DST)}});
+}
+
+}  // namespace fathom::ops::onednn

@@ -1,0 +1,48 @@
+#include "ops/backends/vendor.h"
+
+#include <ATen/DeviceAccelerator.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "ops/backends/onednn/library.h"
+#include "ops/kernels/cuda/library.h"
+
+namespace fathom::ops {
+
+using fixtures::Device;
+
+bool is_here(Backend backend, Device device, fixtures::Precision precision) {
+  switch (backend) {
+    case Backend::kTorch:
+      return true;
+    case Backend::kOneDnn:
+      return device == Device::kCpu && !onednn::version().empty() &&
+             (precision != fixtures::Precision::kBf16 || onednn::has_bf16());
+    case Backend::kCublas:
+    case Backend::kCudnn:
+      return device == Device::kCuda && cuda_library() != nullptr;
+    case Backend::kNative:
+      return device == Device::kCpu || cuda_library() != nullptr;
+  }
+  return false;
+}
+
+std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
+                                      fixtures::Precision precision) {
+  if (backend == Backend::kOneDnn) {
+    if (auto kernel = onednn::kernel(problem)) return kernel;
+    throw std::runtime_error("built without oneDNN");
+  }
+  if (!is_here(backend, Device::kCuda))
+    throw std::runtime_error(std::string(name(backend)) + ": " + fixtures::absence(Device::kCuda));
+  const VendorCall call{
+      .backend = backend,
+      .problem = problem,
+      .tf32 = precision == fixtures::Precision::kTf32,
+      .stream =
+          at::accelerator::getCurrentStream(at::accelerator::getDeviceIndex()).native_handle()};
+  return std::unique_ptr<Kernel>(cuda_library()->make_vendor_kernel(call));
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,123 @@
+#include "ops/core/check.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/linalg_vector_norm.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+namespace fathom::ops {
+namespace {
+
+/// Largest error that rounding explains, as a share of the result's root mean square or of the
+/// element where that is larger (products and exponentials have far tails). The reference reads the
+/// very inputs, rounded as the op sees them; a bf16 result is itself rounded to 2^-9 of itself.
+double tolerance(fixtures::Precision precision) {
+  switch (precision) {
+    case fixtures::Precision::kFp32:
+      return 1e-4;
+    case fixtures::Precision::kTf32:
+      return 1e-2;
+    case fixtures::Precision::kBf16:
+      return 3e-2;
+  }
+  return 0;
+}
+
+constexpr int64_t kGrain = 1 << 14;  // elements a thread takes at least
+
+/// An element's error and what it may be.
+struct Error {
+  double is = 0;
+  double limit = 0;
+};
+
+using Worst = std::optional<Error>;
+
+/// NaN is worse than any error.
+Worst worse(const Worst& a, const Worst& b) {
+  if (!a || !b) return a ? a : b;
+  return std::isnan(a->is) || a->is - a->limit >= b->is - b->limit ? a : b;
+}
+
+/// Of those that are beyond their limit, `share` of the expected element or of `scale`, whichever
+/// is larger.
+template <typename T>
+Worst worst(const T* found, const double* expected, int64_t count, double scale, double share) {
+  return at::parallel_reduce(
+      0, count, kGrain, Worst(),
+      [&](int64_t begin, int64_t end, Worst sofar) {
+        for (int64_t i = begin; i < end; ++i) {
+          const Error error{.is = std::abs(static_cast<double>(found[i]) - expected[i]),
+                            .limit = share * std::max(std::abs(expected[i]), scale)};
+          if (!(error.is <= error.limit)) sofar = worse(sofar, error);  // so where it is NaN
+        }
+        return sofar;
+      },
+      worse);
+}
+
+/// Of output number `output`.
+void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor& expected,
+                  double share) {
+  const at::Tensor outputs = found.cpu().contiguous();
+  const at::Tensor reference = expected.to(at::kDouble).contiguous();
+  const auto count = reference.numel();
+  const double scale =
+      at::linalg_vector_norm(reference).item<double>() / std::sqrt(static_cast<double>(count));
+  const auto error = AT_DISPATCH_ALL_TYPES_AND2(
+      at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close", [&] {
+        return worst(outputs.const_data_ptr<scalar_t>(), reference.const_data_ptr<double>(), count,
+                     scale, share);
+      });
+  if (!error) return;
+  std::ostringstream what;
+  what << "output " << output << " differs from the float64 reference by " << error->is
+       << ", expected at most " << error->limit;
+  throw std::runtime_error(what.str());
+}
+
+}  // namespace
+
+Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device) {
+  Tensors all;
+  for (const auto& tensor : tensors) {
+    const auto wanted = tensor.is_floating_point() ? type : tensor.scalar_type();
+    all.push_back(tensor.to(at::TensorOptions(wanted).device(device)));
+  }
+  return all;
+}
+
+Tensors cloned(const Tensors& tensors) {
+  Tensors copies;
+  for (const auto& tensor : tensors) copies.push_back(tensor.clone());
+  return copies;
+}
+
+void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
+                  double slack, std::size_t first) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (found[i].sizes() != expected[i].sizes()) {
+      std::ostringstream what;
+      what << "output " << first + i << " has shape " << found[i].sizes() << ", expected "
+           << expected[i].sizes();
+      throw std::runtime_error(what.str());
+    }
+    expect_close(first + i, found[i], expected[i], slack * tolerance(precision));
+  }
+}
+
+Tensors Op::exact(const Tensors& inputs) const {
+  return call(converted(inputs, at::kDouble, at::kCPU))();
+}
+
+void Op::check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision precision,
+               const Call& reference) const {
+  expect_close(outputs, reference(), precision, slack(precision));
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,85 @@
+#include "ops/core/composite.h"
+
+#include "ops/core/gradient_call.h"
+
+namespace fathom::ops {
+namespace {
+
+class CompositeOp final : public Op {
+ public:
+  CompositeOp(Composite composite, Pass pass) : composite_(std::move(composite)), pass_(pass) {}
+
+  /// Backward reads the inputs and the outputs' gradients; each product has two gradients.
+  Cost cost(fixtures::Precision precision) const override {
+    const bool backward = pass_ == Pass::kBackward;
+    const double floats =
+        composite_.read + composite_.written + (backward ? composite_.gradients : 0);
+    return {.flops = (backward ? 4 : 2) * composite_.products,
+            .bytes = element_bytes(precision) * floats + kIndexBytes * composite_.integers};
+  }
+
+  double untouched_bytes(fixtures::Precision precision) const override {
+    return element_bytes(precision) * composite_.untouched;
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    Draws draws(seed);
+    Tensors made = composite_.leaves(draws);
+    if (pass_ == Pass::kForward) return made;
+    for (const auto& output : composite_.forward(made))
+      made.push_back(draws.normal(output.sizes()));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override { return call_of(composite_.forward, in); }
+
+  Call native(const Tensors& in) const override {
+    return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
+  }
+
+  bool native_in_steps() const override { return composite_.native_in_steps; }
+
+  std::vector<Backend> backends() const override {
+    std::vector<Backend> all{Backend::kTorch};
+    all.insert(all.end(), composite_.vendors.begin(), composite_.vendors.end());
+    if (composite_.native != nullptr) all.push_back(Backend::kNative);
+    return all;
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    return composite_.problem(in, out);
+  }
+
+  double slack(fixtures::Precision /*precision*/) const override {
+    return pass_ == Pass::kBackward ? composite_.slack : 1;
+  }
+
+ private:
+  using Forward = std::function<Tensors(const Tensors&)>;
+
+  Call call_of(const Forward& forward, const Tensors& in) const {
+    if (pass_ == Pass::kForward) return [in, forward] { return forward(in); };
+    const auto leaves = static_cast<std::ptrdiff_t>(composite_.with_gradient);
+    const auto outputs = static_cast<std::ptrdiff_t>(composite_.outputs);
+    const Tensors moving(in.begin(), in.begin() + leaves);
+    const Tensors fixed(in.begin() + leaves, in.end() - outputs);
+    const Tensors given(in.end() - outputs, in.end());
+    const auto of_moving = [&](const Tensors& moved) {
+      Tensors all = moved;
+      all.append(fixed.begin(), fixed.end());
+      return forward(all);
+    };
+    return gradient_call(of_moving, moving, given);
+  }
+
+  Composite composite_;
+  Pass pass_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_composite(Composite composite, Pass pass) {
+  return std::make_unique<CompositeOp>(std::move(composite), pass);
+}
+
+}  // namespace fathom::ops

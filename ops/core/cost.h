@@ -1,0 +1,20 @@
+#pragma once
+
+#include "fixtures/machine/precision.h"
+
+namespace fathom::ops {
+
+/// What one call of an op costs at least.
+struct Cost {
+  double flops;  ///< an add or a multiply counts one, a multiply-add two
+  double bytes;  ///< every input read once, every output written once
+};
+
+/// Of an element of floating type.
+inline double element_bytes(fixtures::Precision precision) {
+  return precision == fixtures::Precision::kBf16 ? 2 : 4;
+}
+
+inline constexpr double kIndexBytes = 8;  ///< int64
+
+}  // namespace fathom::ops

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "ops/kernels/norm_constants.h"
+
+namespace fathom::ops {
+
+/// Whether libfathom_cuda.so is open and has a kernel for this tensor and window.
+bool has_local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm& norm);
+
+/// y of a contiguous `x` [N, C, H, W], on LibTorch's current stream of its device. Throws
+/// c10::Error with CUDA's words where the kernel does not start.
+at::Tensor local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm& norm);
+
+/// The gradient to `x` from `g`, the one to y; both contiguous and of one type.
+at::Tensor local_response_norm_backward_cuda(const at::Tensor& x, const at::Tensor& g,
+                                             const LocalResponseNorm& norm);
+
+}  // namespace fathom::ops

@@ -1,0 +1,109 @@
+#include "ops/kernels/lstm_gates.h"
+
+#include <ATen/DeviceAccelerator.h>
+#include <ATen/Dispatch.h>
+#include <ATen/OpMathType.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/core/buffer.h"
+#include "ops/kernels/cuda/library.h"
+#include "ops/kernels/lstm_gates_rule.h"
+#include "ops/kernels/vector_clones.h"
+
+namespace fathom::ops {
+namespace {
+
+constexpr int64_t kGrain = 1 << 12;  // units a thread takes at least, some 20 us
+
+template <typename T, typename Tensors>
+FATHOM_VECTOR_CLONES void run_samples(const Tensors& at, int64_t width, int64_t begin,
+                                      int64_t end) {
+  for (int64_t n = begin; n < end; ++n) {
+    FATHOM_INDEPENDENT
+    for (int64_t unit = 0; unit < width; ++unit) run_unit<T>(at, width, n, unit);
+  }
+}
+
+/// `at` on the CPU, or by `on_cuda` of our library.
+template <typename Tensors, typename OnCuda>
+void run(const at::Tensor& c, const Tensors& at, const OnCuda& on_cuda) {
+  const int64_t samples = c.size(0);
+  const int64_t width = c.size(1);
+  if (c.is_cpu()) {
+    AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, c.scalar_type(), "lstm_gates", [&] {
+      const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(width, 1), 1);
+      at::parallel_for(0, samples, grain, [&](int64_t begin, int64_t end) {
+        run_samples<at::opmath_type<scalar_t>>(typed<scalar_t>(at), width, begin, end);
+      });
+    });
+    return;
+  }
+  TORCH_CHECK(c.is_cuda() && cuda_library() != nullptr, "lstm_gates: no kernel on ", c.device());
+  const c10::DeviceGuard guard(c.device());
+  const LstmGatesCall call{
+      .element = *element(c.scalar_type()),
+      .samples = samples,
+      .width = width,
+      .stream = at::accelerator::getCurrentStream(c.device().index()).native_handle()};
+  const char* error = on_cuda(*cuda_library(), call);
+  TORCH_CHECK(error == nullptr, "lstm_gates on ", c.device(), ": ", error);
+}
+
+LstmState forward(const at::Tensor& products, const at::Tensor& c) {
+  LstmState next{.h = at::empty_like(c), .c = at::empty_like(c)};
+  const LstmGatesForward<void> at{.products = products.const_data_ptr(),
+                                  .c = c.const_data_ptr(),
+                                  .next_h = next.h.mutable_data_ptr(),
+                                  .next_c = next.c.mutable_data_ptr()};
+  run(c, at, [&](const CudaLibrary& library, const LstmGatesCall& call) {
+    return library.lstm_gates(call, at);
+  });
+  return next;
+}
+
+class Function : public torch::autograd::Function<Function> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
+                                                const at::Tensor& products, const at::Tensor& c) {
+    context->save_for_backward({products, c});
+    const auto [next_h, next_c] = ops::forward(products, c);
+    return {next_h, next_c};
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor dproducts = at::empty_like(saved[0]);
+    const at::Tensor dc = at::empty_like(saved[1]);
+    const at::Tensor next_h = gradients[0].contiguous();
+    const at::Tensor next_c = gradients[1].contiguous();
+    const LstmGatesBackward<void> at{.products = saved[0].const_data_ptr(),
+                                     .c = saved[1].const_data_ptr(),
+                                     .next_h = next_h.const_data_ptr(),
+                                     .next_c = next_c.const_data_ptr(),
+                                     .dproducts = dproducts.mutable_data_ptr(),
+                                     .dc = dc.mutable_data_ptr()};
+    run(dc, at, [&](const CudaLibrary& library, const LstmGatesCall& call) {
+      return library.lstm_gates_backward(call, at);
+    });
+    return {dproducts, dc};
+  }
+};
+
+}  // namespace
+
+LstmState lstm_gates(const at::Tensor& products, const at::Tensor& c) {
+  TORCH_CHECK(c.dim() == 2 && products.dim() == 2 && products.size(0) == c.size(0) &&
+                  products.size(1) == 4 * c.size(1) && products.is_contiguous() &&
+                  c.is_contiguous() && products.scalar_type() == c.scalar_type() &&
+                  products.device() == c.device() && element(c.scalar_type()),
+              "lstm_gates: products ", products.sizes(), " and c ", c.sizes(),
+              ", expected [N, 4H] and [N, H], contiguous and of one floating type");
+  const auto next = Function::apply(products, c);
+  return {.h = next[0], .c = next[1]};
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,142 @@
+#include "ops/profiler/profile.h"
+
+#include <c10/util/ApproximateClock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+
+#include "ops/profiler/op_times.h"
+#include "ops/profiler/stopwatch.h"
+#include "ops/profiler/watch.h"
+
+namespace fathom::ops {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool holds_all_inside(const Ledger::Op* op) { return op != nullptr && op->kind != nullptr; }
+
+/// Adds up the time of ops on the host.
+class HostTime final : public Watcher {
+ public:
+  bool start(const Event& event) override {
+    const Ledger::Op* op = ledger_.enter(event);
+    stopwatch_.start(op == nullptr ? nullptr : &op->time->seconds);
+    return holds_all_inside(op);
+  }
+
+  void end() override { stopwatch_.stop(); }
+
+  const Ledger& ledger() const { return ledger_; }
+
+ private:
+  Ledger ledger_;
+  Stopwatch stopwatch_;
+};
+
+/// Keeps when the host was inside which op.
+class Timeline final : public Watcher {
+ public:
+  bool start(const Event& event) override {
+    const Ledger::Op* op = ledger_.enter(event);
+    open_.push_back({.op = op, .begin = c10::getTime(), .end = 0});
+    return holds_all_inside(op);
+  }
+
+  void end() override {
+    open_.back().end = c10::getTime();
+    spans_.push_back(open_.back());
+    open_.pop_back();
+  }
+
+  /// Gives each event's time to the op that asked for it. Where events overlap, the later ones
+  /// count from the end of the earlier. Returns the seconds of all.
+  double add(std::vector<GpuEvent> events) {
+    std::sort(spans_.begin(), spans_.end(),
+              [](const Span& a, const Span& b) { return a.begin < b.begin; });
+    std::sort(events.begin(), events.end(),
+              [](const GpuEvent& a, const GpuEvent& b) { return a.begin < b.begin; });
+    int64_t busy_until = 0;
+    double busy = 0;
+    for (const auto& event : events) {
+      const int64_t begin = std::max(event.begin, busy_until);
+      if (event.end <= begin) continue;
+      busy_until = event.end;
+      const double seconds = static_cast<double>(event.end - begin) * 1e-9;
+      busy += seconds;
+      if (const Ledger::Op* op = op_at(event.asked); op != nullptr) op->time->seconds += seconds;
+    }
+    return busy;
+  }
+
+  const Ledger& ledger() const { return ledger_; }
+
+ private:
+  struct Span {
+    const Ledger::Op* op;
+    int64_t begin;  ///< nanoseconds since the epoch
+    int64_t end;
+  };
+
+  /// The innermost op at that moment; null for none.
+  const Ledger::Op* op_at(int64_t moment) const {
+    auto span = std::upper_bound(
+        spans_.begin(), spans_.end(), moment,
+        [](int64_t wanted, const Span& candidate) { return wanted < candidate.begin; });
+    while (span != spans_.begin()) {
+      --span;
+      if (span->end >= moment) return span->op;
+    }
+    return nullptr;
+  }
+
+  Ledger ledger_;
+  std::vector<Span> open_;
+  std::vector<Span> spans_;
+};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+Profile profile(const std::function<void()>& work) {
+  HostTime host;
+  const auto begin = Clock::now();
+  watch(host, work, /*arguments=*/false);
+  return host.ledger().profile(seconds_since(begin));
+}
+
+Profile sum(const std::vector<Profile>& profiles) {
+  Profile all{.ops = {}, .seconds = 0};
+  std::map<std::string, OpTime> types;
+  for (const auto& profile : profiles) {
+    all.seconds += profile.seconds;
+    for (const auto& op : profile.ops) {
+      OpTime& time = types.try_emplace(op.type, OpTime{op.type, op.op_class}).first->second;
+      time.count += op.count;
+      time.seconds += op.seconds;
+    }
+  }
+  for (const auto& [type, time] : types) all.ops.push_back(time);
+  std::ranges::sort(all.ops, std::greater{}, &OpTime::seconds);
+  return all;
+}
+
+Profile gpu_profile(const std::function<void()>& work, const GpuWatch& gpu) {
+  Timeline timeline;
+  double seconds = 0;
+  const double busy = timeline.add(gpu([&] {
+    const auto begin = Clock::now();
+    watch(timeline, work, /*arguments=*/false);
+    seconds = seconds_since(begin);
+  }));
+  Profile found = timeline.ledger().profile(seconds);
+  found.gpu_seconds = busy;
+  return found;
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,158 @@
+#include "ops/profiler/shape_profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ops/profiler/match.h"
+#include "ops/profiler/op_times.h"
+#include "ops/profiler/stopwatch.h"
+#include "ops/profiler/watch.h"
+#include "ops/types/shapes.h"
+
+namespace fathom::ops {
+namespace {
+
+/// The events of a step in order, each with the shape that its time goes to.
+class Script final : public Watcher {
+ public:
+  struct Line {
+    std::string name;
+    std::optional<std::size_t> shape;  ///< none for a node that only holds ops
+    bool counts;
+    bool holds_all_inside;
+  };
+
+  bool start(const Event& event) override {
+    const Recognised found = recogniser_.recognise(event);
+    lines_.push_back({.name = std::string(event.seen.name),
+                      .shape = shape_of(event, found),
+                      .counts = !found.more,
+                      .holds_all_inside = !found.ops.empty()});
+    return lines_.back().holds_all_inside;
+  }
+
+  const std::vector<Line>& lines() const { return lines_; }
+  const std::vector<ShapeTime>& shapes() const { return shapes_; }
+
+ private:
+  std::optional<std::size_t> shape_of(const Event& event, const Recognised& found) {
+    ShapeTime shape{};
+    if (!found.ops.empty()) {
+      for (const auto& op : found.ops) {
+        shape.keys.push_back(shape_key(*found.type, op.pass, op.fields));
+      }
+      shape.type = found.type->name;
+      shape.op_class = kind_of("op:" + shape.type)->op_class;
+    } else if (const Ledger::Op* op = ledger_.enter(event); op != nullptr) {
+      shape.type = op->time->type;
+      shape.op_class = op->time->op_class;
+    } else {
+      return std::nullopt;
+    }
+    const auto [place, added] = places_.try_emplace({shape.type, shape.keys}, shapes_.size());
+    if (added) shapes_.push_back(std::move(shape));
+    return place->second;
+  }
+
+  Recogniser recogniser_;
+  Ledger ledger_;  ///< for the names of what is not recognised
+  std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> places_;
+  std::vector<ShapeTime> shapes_;
+  std::vector<Line> lines_;
+};
+
+/// Times steps that follow a script.
+class Rehearsal final : public Watcher {
+ public:
+  explicit Rehearsal(const Script& script)
+      : lines_(script.lines()),
+        shapes_(script.shapes()),
+        now_{.parts = std::vector<Part>(shapes_.size())} {}
+
+  bool start(const Event& event) override {
+    follows_ = follows_ && next_ < lines_.size() && lines_[next_].name == event.seen.name;
+    if (!follows_) {
+      stopwatch_.start(nullptr);
+      return false;
+    }
+    const Script::Line& line = lines_[next_++];
+    Part* part = line.shape ? &now_.parts[*line.shape] : nullptr;
+    if (part != nullptr && line.counts) ++part->count;
+    stopwatch_.start(part == nullptr ? nullptr : &part->seconds);
+    return line.holds_all_inside;
+  }
+
+  void end() override { stopwatch_.stop(); }
+
+  void end_step(double seconds) {
+    now_.seconds = seconds;
+    if (follows_ && next_ == lines_.size()) steps_.push_back(now_);
+    now_ = {.parts = std::vector<Part>(shapes_.size())};
+    next_ = 0;
+    follows_ = true;
+  }
+
+  ShapeProfile profile() && {
+    std::sort(steps_.begin(), steps_.end(),
+              [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
+    const std::size_t left_out = steps_.size() / 4;
+    ShapeProfile all{.steps = 0, .seconds = 0, .shapes = std::move(shapes_)};
+    for (std::size_t step = left_out; step < steps_.size() - left_out; ++step) {
+      ++all.steps;
+      all.seconds += steps_[step].seconds;
+      for (std::size_t i = 0; i < all.shapes.size(); ++i) {
+        all.shapes[i].count += steps_[step].parts[i].count;
+        all.shapes[i].seconds += steps_[step].parts[i].seconds;
+      }
+    }
+    ShapeTime between{
+        .type = "framework", .op_class = OpClass::kFramework, .keys = {}, .seconds = all.seconds};
+    for (const auto& shape : all.shapes) between.seconds -= shape.seconds;
+    all.shapes.push_back(std::move(between));
+    return all;
+  }
+
+ private:
+  struct Part {
+    int64_t count = 0;
+    double seconds = 0;
+  };
+  struct Step {
+    double seconds = 0;
+    std::vector<Part> parts;  ///< by shape
+  };
+
+  const std::vector<Script::Line>& lines_;
+  std::vector<ShapeTime> shapes_;
+  std::vector<Step> steps_;
+  Step now_;
+  std::size_t next_ = 0;
+  bool follows_ = true;
+  Stopwatch stopwatch_;
+};
+
+}  // namespace
+
+ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps) {
+  Script script;
+  watch(script, step, /*arguments=*/true);
+  Rehearsal rehearsal(script);
+  watch(
+      rehearsal,
+      [&] {
+        for (int64_t i = 0; i < steps; ++i) {
+          const auto begin = Stopwatch::Clock::now();
+          step();
+          const std::chrono::duration<double> spent = Stopwatch::Clock::now() - begin;
+          rehearsal.end_step(spent.count());
+        }
+      },
+      /*arguments=*/false);
+  return std::move(rehearsal).profile();
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,157 @@
+#include "ops/types/elementwise/elementwise_rules.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/hardtanh.h>
+#include <ATen/ops/hardtanh_backward.h>
+#include <ATen/ops/huber_loss.h>
+#include <ATen/ops/huber_loss_backward.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/sigmoid_backward.h>
+#include <ATen/ops/tanh.h>
+#include <ATen/ops/tanh_backward.h>
+#include <ATen/ops/threshold_backward.h>
+
+#include "ops/kernels/clipped_relu_rnn.h"
+
+namespace fathom::ops {
+namespace {
+
+using Unary = UnaryProblem::Kind;
+using Binary = BinaryProblem::Kind;
+
+constexpr double kNumber = 0.75;   // a plain number as second operand
+constexpr double kHuberDelta = 1;  // where it turns linear, as in deepq
+
+constexpr Values kX = Values::kNormal;
+constexpr Values kNone = Values::kNone;
+
+bool is_number(const c10::IValue& argument, double wanted) {
+  return argument.isScalar() && argument.toScalar().to<double>() == wanted;
+}
+
+bool is_relu(const Seen& seen) {  // and not another bound from below
+  return !seen.name.starts_with("aten::clamp_min") || is_number(seen.arguments[1], 0);
+}
+
+bool is_clipped_relu(const Seen& seen) {
+  const std::size_t low = seen.name == "aten::hardtanh_backward" ? 2 : 1;
+  return is_number(seen.arguments[low], 0) && is_number(seen.arguments[low + 1], kClip);
+}
+
+bool is_square(const Seen& seen) {
+  return seen.arguments.size() == 1 || is_number(seen.arguments[1], 2);
+}
+
+bool is_huber_sum(const Seen& seen) {
+  const std::size_t reduction = seen.name == "aten::huber_loss" ? 2 : 3;
+  return is_number(seen.arguments[reduction], at::Reduction::Sum);
+}
+
+}  // namespace
+
+const std::vector<ElementwiseRule>& elementwise_rules() {
+  static const std::vector<ElementwiseRule> rules{
+      {.name = "relu",
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::relu(in[0]); },
+       .backward = [](const at::Tensor& g, const at::Tensor& left,
+                      const Tensors& /*in*/) { return at::threshold_backward(g, left, 0); },
+       .is_type = is_relu,
+       .unary = Unary::kRelu},
+      {.name = "clipped_relu",
+       .operands = {Values::kBeyondClip, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::hardtanh(in[0], 0, kClip); },
+       .backward = [](const at::Tensor& g, const at::Tensor& /*left*/,
+                      const Tensors& in) { return at::hardtanh_backward(g, in[0], 0, kClip); },
+       .is_type = is_clipped_relu,
+       .unary = Unary::kBetween,
+       .constants = {0, kClip}},
+      {.name = "sigmoid",
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::sigmoid(in[0]); },
+       .backward = [](const at::Tensor& g, const at::Tensor& left,
+                      const Tensors& /*in*/) { return at::sigmoid_backward(g, left); },
+       .unary = Unary::kSigmoid},
+      {.name = "tanh",
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::tanh(in[0]); },
+       .backward = [](const at::Tensor& g, const at::Tensor& left,
+                      const Tensors& /*in*/) { return at::tanh_backward(g, left); },
+       .unary = Unary::kTanh},
+      {.name = "add",
+       .operands = {kX, kX},
+       .flops = 1,
+       .forward = [](const Tensors& in) { return at::add(in[0], in[1]); },
+       .with_number = [](const at::Tensor& x) { return at::add(x, kNumber); },
+       .unary = Unary::kLinear,
+       .constants = {1, kNumber},
+       .of_two = Binary::kAdd},
+      {.name = "sub",
+       .operands = {kX, kX},
+       .flops = 1,
+       .forward = [](const Tensors& in) { return at::sub(in[0], in[1]); },
+       .with_number = [](const at::Tensor& x) { return at::sub(x, kNumber); },
+       .unary = Unary::kLinear,
+       .constants = {1, -kNumber},
+       .of_two = Binary::kSub},
+      {.name = "mul",
+       .operands = {kX, kX},
+       .flops = 1,
+       .forward = [](const Tensors& in) { return at::mul(in[0], in[1]); },
+       .with_number = [](const at::Tensor& x) { return at::mul(x, kNumber); },
+       .unary = Unary::kLinear,
+       .constants = {kNumber, 0},
+       .of_two = Binary::kMul},
+      {.name = "div",
+       .operands = {kX, Values::kPositive},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::div(in[0], in[1]); },
+       .with_number = [](const at::Tensor& x) { return at::div(x, kNumber); },
+       .unary = Unary::kLinear,
+       .constants = {static_cast<float>(1 / kNumber), 0},
+       .of_two = Binary::kDiv},
+      {.name = "exp",
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::exp(in[0]); },
+       .unary = Unary::kExp},
+      {.name = "sqrt",
+       .operands = {Values::kPositive, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::sqrt(in[0]); },
+       .unary = Unary::kSqrt},
+      {.name = "square",
+       .operands = {kX, kNone},
+       .flops = 1,
+       .forward = [](const Tensors& in) { return at::square(in[0]); },
+       .is_type = is_square,
+       .unary = Unary::kSquare},
+      {.name = "neg",
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::neg(in[0]); },
+       .unary = Unary::kLinear,
+       .constants = {-1, 0}},
+      {.name = "huber_loss",
+       .operands = {kX, kX},
+       .flops = 0,
+       .forward =
+           [](const Tensors& in) {
+             return at::huber_loss(in[0], in[1], at::Reduction::Sum, kHuberDelta);
+           },
+       .backward =
+           [](const at::Tensor& g, const at::Tensor& /*left*/, const Tensors& in) {
+             return at::huber_loss_backward(g, in[0], in[1], at::Reduction::Sum, kHuberDelta);
+           },
+       .is_type = is_huber_sum},
+  };
+  return rules;
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,91 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/bernoulli.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/native_dropout_backward.h>
+
+#include "ops/core/check.h"
+#include "ops/core/moments.h"
+#include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
+#include "ops/types/table.h"
+
+namespace fathom::ops {
+namespace {
+
+/// In training. Forward inputs {x}, outputs {y}; backward inputs {gradient of y, what x was
+/// multiplied by}, outputs {gradient of x}.
+class Dropout final : public Op {
+ public:
+  Dropout(std::vector<int64_t> sizes, double p, Pass pass)
+      : sizes_(std::move(sizes)), p_(p), backward_(pass == Pass::kBackward) {}
+
+  /// Of the mask only the backward pass: whether the forward pass keeps one is the device's matter.
+  Cost cost(fixtures::Precision precision) const override {
+    return {.flops = elements(sizes_),
+            .bytes = element_bytes(precision) * (backward_ ? 3 : 2) * elements(sizes_)};
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    Draws draw(seed);
+    Tensors made{draw.normal(sizes_)};
+    if (backward_) {
+      const at::Tensor kept = draw.uniform(sizes_, 0, 1).ge(p_);
+      made.push_back(kept.to(at::kFloat).div_(1 - p_));
+    }
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    if (!backward_) {
+      return [x = in[0], p = p_]() -> Tensors { return {at::dropout(x, p, /*train=*/true)}; };
+    }
+    if (in[0].is_cuda()) {
+      return [gradient = in[0], kept = in[1] != 0, scale = 1 / (1 - p_)]() -> Tensors {
+        return {at::native_dropout_backward(gradient, kept, scale)};
+      };
+    }
+    return [gradient = in[0], factors = in[1]]() -> Tensors { return {gradient * factors}; };
+  }
+
+  /// The forward pass draws: by the share that it drops, and all else scaled.
+  void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
+             const Call& reference) const override {
+    if (backward_) return Op::check(inputs, outputs, precision, reference);
+    const at::Tensor x = inputs[0].to(at::kCPU);
+    const at::Tensor kept = outputs[0].to(at::kCPU).ne(0).logical_or(x.eq(0));
+    expect_close(outputs, {x.to(at::kDouble).div(1 - p_).mul(kept)}, precision);
+    expect_share(kept, 1 - p_);
+  }
+
+ private:
+  std::vector<int64_t> sizes_;
+  double p_;
+  bool backward_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_dropout(Fields& fields, Pass pass) {
+  return std::make_unique<Dropout>(fields.sizes("sizes"), fields.share("p"), pass);
+}
+
+/// dropout(x, p, train), native_dropout alike, native_dropout_backward(gradient, mask, scale): on
+/// the CPU autograd multiplies instead, which is seen as mul.
+std::vector<SeenOp> recognise_dropout(const Seen& seen) {
+  const bool backward = seen.name == "aten::native_dropout_backward";
+  if (!backward && seen.name != "aten::dropout" && seen.name != "aten::dropout_" &&
+      seen.name != "aten::native_dropout") {
+    return {};
+  }
+  if (!is_plain(seen.arguments[0])) return {};
+  if (!backward && seen.arguments[2].isBool() && !seen.arguments[2].toBool()) return {};
+  const double p = backward ? 1 - 1 / seen.arguments[2].toScalar().to<double>()
+                            : seen.arguments[1].toScalar().to<double>();
+  if (p <= 0 || p >= 1) return {};  // LibTorch draws nothing
+  nlohmann::ordered_json fields;
+  fields["sizes"] = extents(seen.arguments[0].toTensor());
+  fields["p"] = p;
+  return {{backward ? Pass::kBackward : Pass::kForward, fields}};
+}
+
+}  // namespace fathom::ops

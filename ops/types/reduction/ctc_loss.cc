@@ -1,0 +1,163 @@
+#include <ATen/ops/_ctc_loss.h>
+#include <ATen/ops/_ctc_loss_backward.h>
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/core/buffer.h"
+#include "ops/core/call_args.h"
+#include "ops/core/random_inputs.h"
+#include "ops/types/table.h"
+
+namespace fathom::ops {
+namespace {
+
+struct CtcShape {
+  int64_t frames;   ///< of the longest utterance
+  int64_t n;        ///< utterances
+  int64_t classes;  ///< the blank, which is 0, included
+  int64_t labels;   ///< of the longest utterance
+};
+
+/// Indices, on the host.
+template <typename Number>
+std::vector<Number> numbers(const at::Tensor& tensor) {
+  const at::Tensor here = tensor.cpu().contiguous();
+  const auto* first = here.const_data_ptr<int64_t>();
+  return {first, first + here.numel()};
+}
+
+/// Connectionist temporal classification, Graves et al. 2006: {log-probabilities [T, N, C], labels
+/// [N, L], frames [N], labels' counts [N]} gives {losses [N]}; with g [N] as a fifth the gradient
+/// to the scores [T, N, C] whose softmax the probabilities are, as LibTorch defines it. LibTorch
+/// has kernels for float and double only, so that other types are read as float; on CUDA its own
+/// ones, never cuDNN's, which is a backend.
+class CtcLoss final : public Op {
+ public:
+  CtcLoss(const CtcShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
+
+  /// Padded shapes; forward leaves a value for each frame and each state of 2 L + 1, which backward
+  /// reads.
+  Cost cost(fixtures::Precision /*precision*/) const override {
+    const auto utterances = static_cast<double>(shape_.n);
+    const double scores = utterances * static_cast<double>(shape_.frames * shape_.classes);
+    const double states = utterances * static_cast<double>(shape_.frames * (2 * shape_.labels + 1));
+    const double integers = utterances * static_cast<double>(shape_.labels + 2);
+    const double floats = pass_ == Pass::kForward ? scores + states + utterances
+                                                  : 2 * scores + states + 2 * utterances;
+    return {.flops = 0,
+            .bytes = element_bytes(fixtures::Precision::kFp32) * floats + kIndexBytes * integers};
+  }
+
+  /// Utterances are of half to all frames, the first one of all, with labels in proportion.
+  Tensors inputs(uint64_t seed) const override {
+    const auto& [frames, n, classes, labels] = shape_;
+    Draws draws(seed);
+    const at::Tensor scores = at::log_softmax(draws.normal({frames, n, classes}), 2);
+    at::Tensor spoken = draws.integers({n, labels}, 1, classes);
+    at::Tensor lengths = draws.integers({n}, (frames + 1) / 2, frames + 1);
+    at::Tensor counts = at::zeros({n}, at::kLong);
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t& length = lengths.mutable_data_ptr<int64_t>()[i];
+      if (i == 0) length = frames;
+      counts.mutable_data_ptr<int64_t>()[i] = std::max<int64_t>(labels * length / frames, 1);
+      // A label that repeats needs a blank frame between, and phones rarely repeat.
+      int64_t* row = spoken.mutable_data_ptr<int64_t>() + i * labels;
+      for (int64_t j = 1; j < labels && classes > 2; ++j) {
+        if (row[j] == row[j - 1]) row[j] = row[j] % (classes - 1) + 1;
+      }
+    }
+    Tensors made{scores, spoken, lengths, counts};
+    if (pass_ == Pass::kBackward) made.push_back(draws.normal({n}));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    const auto readable = [](const at::Tensor& tensor) {
+      return tensor.scalar_type() == at::kDouble ? tensor : tensor.to(at::kFloat);
+    };
+    const auto forward = [scores = readable(in[0]), labels = in[1],
+                          frames = numbers<int64_t>(in[2]), counts = numbers<int64_t>(in[3])] {
+      return at::_ctc_loss(scores, labels, frames, counts, /*blank=*/0, /*zero_infinity=*/true);
+    };
+    if (pass_ == Pass::kForward) {
+      return [forward]() -> Tensors { return {std::get<0>(forward())}; };
+    }
+    const auto [losses, states] = forward();
+    return [scores = readable(in[0]), labels = in[1], frames = numbers<int64_t>(in[2]),
+            counts = numbers<int64_t>(in[3]), g = readable(in[4]), kept_losses = losses,
+            kept_states = states]() -> Tensors {
+      return {at::_ctc_loss_backward(g, scores, labels, frames, counts, kept_losses, kept_states,
+                                     /*blank=*/0, /*zero_infinity=*/true)};
+    };
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kCudnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    CtcProblem problem{.scores = buffer(in[0]),
+                       .labels = {},
+                       .counts = numbers<int>(in[3]),
+                       .frames = numbers<int>(in[2]),
+                       .wanted = buffer(out[0])};
+    const auto padded = numbers<int>(in[1]);
+    for (std::size_t i = 0; i < problem.counts.size(); ++i) {
+      const auto row = padded.begin() + static_cast<std::ptrdiff_t>(i) * shape_.labels;
+      problem.labels.insert(problem.labels.end(), row, row + problem.counts[i]);
+    }
+    if (pass_ == Pass::kBackward) {
+      problem.wanted = CtcProblem::Gradient{.weights = buffer(in[4]), .dscores = buffer(out[0])};
+    }
+    return problem;
+  }
+
+  /// Gradients are exponentials of sums of T logarithms, near -1000, of which float keeps 1e-4.
+  double slack(fixtures::Precision precision) const override {
+    return pass_ == Pass::kBackward && precision == fixtures::Precision::kFp32 ? 300 : 1;
+  }
+
+ private:
+  CtcShape shape_;
+  Pass pass_;
+};
+
+int64_t largest(const c10::IValue& lengths) {
+  if (lengths.isTensor()) return lengths.toTensor().max().item<int64_t>();
+  const auto all = lengths.toIntVector();
+  return *std::max_element(all.begin(), all.end());
+}
+
+}  // namespace
+
+std::unique_ptr<Op> make_ctc_loss(Fields& fields, Pass pass) {
+  const CtcShape shape{.frames = fields.extent("frames"),
+                       .n = fields.extent("n"),
+                       .classes = fields.extent("classes"),
+                       .labels = fields.extent("labels")};
+  if (shape.classes < 2) fields.fail("\"classes\" is 1, expected the blank and one at least");
+  const int64_t needed = shape.classes > 2 ? shape.labels : 2 * shape.labels;
+  if (needed > shape.frames) {
+    fields.fail("\"labels\" is " + std::to_string(shape.labels) + ", which need " +
+                std::to_string(needed) + " frames");
+  }
+  return std::make_unique<CtcLoss>(shape, pass);
+}
+
+std::vector<SeenOp> recognise_ctc_loss(const Seen& seen) {
+  const bool backward = seen.name == "aten::_ctc_loss_backward";
+  if (!backward && seen.name != "aten::ctc_loss" && seen.name != "aten::_ctc_loss" &&
+      seen.name != "aten::_cudnn_ctc_loss")
+    return {};
+  const std::size_t x = backward ? 1 : 0;
+  const at::Tensor& scores = seen.arguments[x].toTensor();
+  if (scores.dim() != 3) return {};
+  return {{backward ? Pass::kBackward : Pass::kForward,
+           {{"frames", scores.size(0)},
+            {"n", scores.size(1)},
+            {"classes", scores.size(2)},
+            {"labels", largest(seen.arguments[x + 3])}}}};
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,132 @@
+#include "ops/types/shapes.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "ops/types/embedded_shapes.h"
+#include "ops/types/table.h"
+
+namespace fathom::ops {
+namespace {
+
+/// A part of a benchmark name; those are a contract (results/README.md).
+std::string name_part(Fields& fields, const char* field) {
+  std::string text = fields.text(field);
+  const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  if (text.empty() || !std::all_of(text.begin(), text.end(), legal)) {
+    fields.fail('"' + std::string(field) + "\" is \"" + text +
+                "\", expected letters, digits, _ and - only");
+  }
+  return text;
+}
+
+/// Rows that no machine of this memory can hold are refused before anything is allocated.
+void refuse_absurd(const ShapeRow& row, const Fields& fields) {
+  const double needed = row.op->cost(fixtures::Precision::kFp32).bytes;
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed <= memory) return;
+  std::ostringstream what;
+  what.precision(3);
+  what << "its tensors need " << needed / 1e9 << " GB, this machine has " << memory / 1e9 << " GB";
+  fields.fail(what.str());
+}
+
+ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
+                   const std::string& place) {
+  Fields fields(json, place);
+  ShapeRow row;
+  row.type = &op_types()[fields.choice("op", op_type_names())];
+  row.workload = workload;
+  row.layer = name_part(fields, "layer");
+  row.pass = static_cast<Pass>(fields.choice("pass", kPassNames));
+  if (std::find(row.type->passes.begin(), row.type->passes.end(), row.pass) ==
+      row.type->passes.end()) {
+    fields.fail('"' + std::string(row.type->name) + "\" has no pass \"" +
+                std::string(ops::name(row.pass)) + '"');
+  }
+  const auto calls = [&](const char* field) {
+    return fields.has(field) ? fields.extent(field) : int64_t{0};
+  };
+  row.count = calls("count");
+  row.infer_count = calls("infer_count");
+  if (row.count + row.infer_count == 0) fields.fail("\"count\" is missing");
+  row.op = row.type->make(fields, row.pass);
+  fields.done();
+  refuse_absurd(row, fields);
+  row.fields = json;
+  for (const char* field : {"op", "layer", "pass", "count", "infer_count"}) row.fields.erase(field);
+  return row;
+}
+
+}  // namespace
+
+std::string ShapeRow::name() const {
+  std::string joined = "op";
+  for (const std::string_view part :
+       {type->name, std::string_view(workload), std::string_view(layer), ops::name(pass)}) {
+    joined.append("/").append(part);
+  }
+  return joined;
+}
+
+std::string ShapeRow::key() const { return shape_key(*type, pass, fields); }
+
+std::string shape_key(const OpType& type, Pass pass, const nlohmann::json& fields) {
+  std::string key(type.name);
+  return key.append("/").append(ops::name(pass)).append("/").append(fields.dump());
+}
+
+std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {
+  nlohmann::json document;
+  try {
+    document = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ShapeError(path + ": not JSON: " + error.what());
+  }
+  Fields file(document, path);
+  const std::string workload = name_part(file, "workload");
+  const auto& rows = file.list("rows");
+  file.done();
+  std::vector<ShapeRow> parsed;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string place = path + ": rows[" + std::to_string(i) + "]";
+    parsed.push_back(parse_row(rows[i], workload, place));
+    if (!names.insert(parsed.back().name()).second) {
+      throw ShapeError(place + ": a second " + parsed.back().name() + ", expected one row a name");
+    }
+  }
+  return parsed;
+}
+
+std::vector<ShapeRow> read_shapes(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw ShapeError(path + ": cannot be read, expected a shapes file");
+  return parse_shapes(text.str(), path);
+}
+
+std::string_view recorded_text(std::string_view workload) {
+  const std::string path = "ops/shapes/" + std::string(workload) + ".json";
+  for (const auto& [file, text] : kEmbeddedShapes) {
+    if (file == path) return text;
+  }
+  return {};
+}
+
+std::vector<ShapeRow> recorded_shapes() {
+  std::vector<ShapeRow> all;
+  for (const auto& [path, text] : kEmbeddedShapes) {
+    for (auto& row : parse_shapes(text, std::string(path))) all.push_back(std::move(row));
+  }
+  return all;
+}
+
+}  // namespace fathom::ops

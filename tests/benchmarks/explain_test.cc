@@ -1,0 +1,223 @@
+#include "benchmarks/explain/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/explain/explain_findings.h"
+#include "benchmarks/explain/explain_json.h"
+#include "benchmarks/explain/explain_text.h"
+#include "benchmarks/rows/rows.h"
+#include "tests/benchmarks/parsed_options.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using ops::Backend;
+using ops::OpClass;
+using ops::Pass;
+
+constexpr auto kTorch = Backend::kTorch;
+constexpr auto kOneDnn = Backend::kOneDnn;
+
+/// Times of one call; the key is "<type>/<layer>/<pass>".
+ExplainedOp op(const std::string& type, const std::string& layer, Pass pass, int64_t count,
+               std::map<Backend, double> hot_us, std::optional<double> cold_us = {}) {
+  return {.type = type,
+          .layer = layer,
+          .pass = pass,
+          .count = count,
+          .key = type + '/' + layer + '/' + std::string(ops::name(pass)),
+          .in_steps = kTorch,
+          .hot_us = std::move(hot_us),
+          .cold_us = cold_us};
+}
+
+/// Two watched steps of a small network that was timed at 1000 us: a convolution whose gradients
+/// one call makes, a relu that waits for memory, and an op of which no row is known.
+class Explain : public testing::Test {
+ protected:
+  Explain() {
+    call("conv2d", OpClass::kConvolution, {"conv2d/conv1/forward"}, 200e-6);
+    call("conv2d", OpClass::kConvolution, {"conv2d/conv1/dgrad", "conv2d/conv1/wgrad"}, 400e-6);
+    call("relu", OpClass::kElementwise, {"relu/conv1/forward"}, 100e-6);
+    call("pad", OpClass::kMovement, {"pad/of/another/step"}, 30e-6);
+    call("pad", OpClass::kMovement, {}, 10e-6);
+    call("view", OpClass::kFramework, {}, 50e-6);
+    call("framework", OpClass::kFramework, {}, 250e-6);
+  }
+
+  /// Of one step.
+  void call(const char* type, OpClass op_class, std::vector<std::string> keys, double seconds) {
+    watched.seconds += 2 * seconds;
+    watched.shapes.push_back({.type = type,
+                              .op_class = op_class,
+                              .keys = std::move(keys),
+                              .count = 2,
+                              .seconds = 2 * seconds});
+  }
+
+  Explanation explained() const { return explain(setting, step_us, ops, &watched); }
+
+  Setting setting{.step = {.workload = "net", .mode = models::Mode::kTrain},
+                  .device = fixtures::Device::kCpu,
+                  .threads = 1,
+                  .precision = fixtures::Precision::kFp32};
+  std::optional<double> step_us = 1000;
+  std::vector<ExplainedOp> ops{
+      op("relu", "conv1", Pass::kForward, 4, {{kTorch, 10}, {kOneDnn, 12}}, 24),
+      op("conv2d", "conv1", Pass::kForward, 1, {{kTorch, 190}, {kOneDnn, 180}}, 200),
+      op("conv2d", "conv1", Pass::kDgrad, 1, {{kTorch, 150}, {kOneDnn, 140}}, 160),
+      op("conv2d", "conv1", Pass::kWgrad, 1, {{kTorch, 240}, {kOneDnn, 120}}, 250)};
+  ops::ShapeProfile watched{.steps = 2, .seconds = 0, .shapes = {}};
+};
+
+TEST_F(Explain, SumsTheStep) {
+  const Explanation found = explained();
+  EXPECT_DOUBLE_EQ(*found.in_step(), 700);
+  EXPECT_DOUBLE_EQ(*found.hot(), 40 + 190 + 150 + 240);
+  EXPECT_DOUBLE_EQ(*found.cold(), 96 + 200 + 160 + 250);
+  EXPECT_DOUBLE_EQ(*found.best(), 40 + 180 + 140 + 120);
+  EXPECT_DOUBLE_EQ(found.watched->between_us(), 300);
+  EXPECT_DOUBLE_EQ(found.watched->without_rows_us(), 40) << "a shape without a row, and its type";
+  EXPECT_DOUBLE_EQ(
+      *found.in_step() + found.watched->between_us() + found.watched->without_rows_us(),
+      found.watched->step_us);
+}
+
+TEST_F(Explain, PutsWhatOneCallMakesOnOneLineTheLongestFirst) {
+  const Explanation found = explained();
+  ASSERT_EQ(found.lines.size(), 3U);
+  const ExplainedLine& gradients = found.lines[0];
+  EXPECT_EQ(line_passes(gradients), "dgrad+wgrad");
+  EXPECT_DOUBLE_EQ(*gradients.in_step_us, 400);
+  EXPECT_DOUBLE_EQ(*gradients.hot(), 390);
+  EXPECT_DOUBLE_EQ(*gradients.other_us(), 260);
+  EXPECT_NEAR(*gradients.tax(), 100 * (400.0 / 260 - 1), 1e-9);
+  EXPECT_EQ(line_type(found.lines[2]), "relu");
+  EXPECT_NEAR(*found.lines[2].tax(), 150, 1e-9) << "LibTorch's is the fastest";
+}
+
+TEST_F(Explain, WeighsSharesOfThePeakByTime) {
+  ops[2].peak = PeakShare{.of = "flops", .percent = 80};
+  ops[3].peak = PeakShare{.of = "flops", .percent = 50};
+  EXPECT_NEAR(explained().lines[0].peak()->percent, (150 * 80 + 240 * 50) / 390.0, 1e-9);
+  ops[3].peak = PeakShare{.of = "bytes", .percent = 50};
+  EXPECT_FALSE(explained().lines[0].peak());
+}
+
+TEST_F(Explain, RanksFindingsByTheirSaving) {
+  const auto found = findings(explained());
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].kind, "between_ops");
+  EXPECT_DOUBLE_EQ(found[0].saving_us, 300 - (1040 - 1000)) << "less what watching added";
+  EXPECT_EQ(found[1].kind, "kernel");
+  EXPECT_DOUBLE_EQ(found[1].saving_us, 120);
+  EXPECT_EQ(found[1].words,
+            "LibTorch's conv2d wgrad takes 2.00 times oneDNN's: 0.240 ms against 0.120 ms, alone "
+            "over one shape");
+  EXPECT_EQ(found[2].kind, "memory");
+  EXPECT_DOUBLE_EQ(found[2].saving_us, 100 - 40);
+  EXPECT_NE(found[2].words.find("relu forward waits for memory"), std::string::npos);
+  EXPECT_NE(found[2].words.find("Fusing"), std::string::npos);
+}
+
+TEST_F(Explain, SavesNoMoreThanTheStepSpends) {
+  watched.shapes[1].seconds -= 2 * 100e-6;  // the two gradients: 300 us, of which 260 stay
+  const auto found = findings(explained(), 9);
+  const auto kernel = std::find_if(found.begin(), found.end(), [](const Finding& one) {
+    return one.words.find("wgrad") != std::string::npos;
+  });
+  ASSERT_NE(kernel, found.end());
+  EXPECT_NEAR(kernel->saving_us, 40, 1e-9);
+  EXPECT_NE(kernel->words.find("which bounds the saving"), std::string::npos);
+}
+
+TEST_F(Explain, SaysWhatNeitherTimeAloneExplains) {
+  call("relu", OpClass::kElementwise, {"relu/conv1/forward"}, 500e-6);
+  const auto found = findings(explained());
+  EXPECT_EQ(found[0].kind, "in_step");
+  EXPECT_DOUBLE_EQ(found[0].saving_us, 600 - 96);
+  EXPECT_NE(found[0].words.find("--fathom_malloc=tuned"), std::string::npos);
+  EXPECT_EQ(found[0].words.find("threads"), std::string::npos) << "there is only one";
+}
+
+TEST_F(Explain, CountsOurOwnKernelAsTheSteps) {
+  ops[0].in_steps = Backend::kNative;
+  ops[0].hot_us = {{Backend::kNative, 10}, {kTorch, 100}};
+  const Explanation found = explained();
+  EXPECT_DOUBLE_EQ(*found.lines[2].hot(), 40);
+  EXPECT_DOUBLE_EQ(*found.lines[2].other_us(), 400);
+  for (const auto& one : findings(found, 9))
+    EXPECT_EQ(one.words.find("our own"), std::string::npos);
+}
+
+TEST_F(Explain, LeavesOutWhatIsNotKnown) {
+  ops[0].hot_us.clear();
+  ops[0].cold_us.reset();
+  const Explanation found = explained();
+  EXPECT_FALSE(found.hot());
+  EXPECT_FALSE(found.best());
+  EXPECT_DOUBLE_EQ(*found.in_step(), 700) << "the step ran it all the same";
+  EXPECT_FALSE(found.lines[2].tax());
+  const auto json = nlohmann::json::parse(explanations_json({found}));
+  EXPECT_FALSE(json["explanations"][0].contains("hot_us"));
+  EXPECT_FALSE(json["explanations"][0]["lines"][2].contains("step_hot_us"));
+  EXPECT_NE(explanation_text(found).find("  -"), std::string::npos);
+}
+
+TEST_F(Explain, TakesTheHotTimeOfWhatIsTooSmallToRunCold) {
+  ops[0].cold_us.reset();
+  EXPECT_FALSE(explained().lines[2].cold());
+  EXPECT_DOUBLE_EQ(*explained().cold(), 40 + 200 + 160 + 250);
+}
+
+TEST_F(Explain, SaysSoWhereThereAreFewerFindings) {
+  const Explanation unwatched = explain(setting, step_us, ops, nullptr);
+  EXPECT_FALSE(unwatched.in_step());
+  ASSERT_EQ(findings(unwatched, 9).size(), 3U) << "dgrad, forward and wgrad are faster elsewhere";
+  ops[2].hot_us.erase(kOneDnn);
+  ASSERT_EQ(findings(explain(setting, step_us, ops, nullptr), 9).size(), 2U);
+  EXPECT_NE(
+      explanation_text(explain(setting, step_us, ops, nullptr)).find("show no further saving"),
+      std::string::npos);
+  const Explanation nothing = explain(setting, std::nullopt, {}, nullptr);
+  EXPECT_TRUE(findings(nothing).empty());
+  EXPECT_NE(explanation_text(nothing).find("nothing that these numbers show"), std::string::npos);
+  EXPECT_FALSE(
+      nlohmann::json::parse(explanations_json({nothing}))["explanations"][0].contains("step_us"));
+}
+
+TEST_F(Explain, IsJson) {
+  const auto json = nlohmann::json::parse(explanations_json({explained()}))["explanations"][0];
+  EXPECT_EQ(json["step"], "net/train");
+  EXPECT_EQ(json["step_us"], 1000);
+  EXPECT_EQ(json["lines"][0]["ops"][1]["hot_us"]["onednn"], 120);
+  EXPECT_EQ(json["unclaimed"][0]["type"], "framework");
+  EXPECT_EQ(json["findings"].size(), 3U);
+  EXPECT_DOUBLE_EQ(json["findings"][1]["pct_of_step"], 12);
+}
+
+TEST_F(Explain, AlignsItsColumns) {
+  const std::string text = explanation_text(explained());
+  EXPECT_NE(text.find("\nconv2d/conv1/dgrad+wgrad      1    0.400  0.390  0.410  onednn 0.260"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nstep (timed median) "), std::string::npos);
+  for (const char letter : text) EXPECT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));
+}
+
+TEST(ExplainRows, RunColdWhereHotIsSomethingElse) {
+  const auto rows = make_rows(
+      parsed({"--fathom_explain=vgg/train", "--fathom_device=cpu", "--fathom_threads=1"}));
+  const auto with = [&](const char* filter) { return filtered(rows, filter).size(); };
+  EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:torch"), 1U);
+  EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:onednn"), 0U);
+  // 2.9 GB of parameters, gradients and velocities.
+  EXPECT_EQ(with("^op/momentum/vgg/.*cache:hot/backend:torch"), 1U);
+  EXPECT_EQ(with("^op/momentum/vgg/.*cache:cold"), 0U);
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks

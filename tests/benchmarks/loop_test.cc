@@ -1,0 +1,248 @@
+#include "benchmarks/measure/loop.h"
+
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+namespace fathom::benchmarks {
+namespace {
+
+/// What the loop asked of a task.
+struct Calls {
+  int built = 0;
+  int runs = 0;
+  int checks = 0;
+  int thread_changes = 0;
+};
+
+class FakeTask final : public Task {
+ public:
+  FakeTask(Calls& calls, std::chrono::milliseconds step, int fails_check_at, bool ends_finite)
+      : calls_(calls), step_(step), fails_check_at_(fails_check_at), ends_finite_(ends_finite) {
+    ++calls_.built;
+  }
+  void run() override {
+    ++calls_.runs;
+    std::this_thread::sleep_for(step_);
+  }
+  void threads_changed() override { ++calls_.thread_changes; }
+  void check() override {
+    if (++calls_.checks == fails_check_at_)
+      throw std::runtime_error("found 1, expected 2\nbacktrace");
+  }
+  void check_finite() override {
+    if (!ends_finite_) throw std::runtime_error("the loss is not finite");
+  }
+  Figures figures() const override {
+    return {.items = 8,
+            .flops = 1e6,
+            .bytes = 4e3,
+            .counters = {{"params", 42}, {"unknown", NAN}},
+            .label = "fake"};
+  }
+  Counters phases_us(int64_t steps) override {
+    return {{"forward_us", 1}, {"update_us", static_cast<double>(steps)}};
+  }
+
+ private:
+  Calls& calls_;
+  std::chrono::milliseconds step_;
+  int fails_check_at_;
+  bool ends_finite_;
+};
+
+class Capture final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context& /*context*/) override { return true; }
+  void ReportRuns(const std::vector<Run>& reported) override {
+    runs.insert(runs.end(), reported.begin(), reported.end());
+  }
+  std::vector<Run> runs;
+};
+
+class TimedLoop : public testing::Test {
+ protected:
+  Row row(std::chrono::milliseconds step, int threads = 1, int fails_check_at = 0,
+          bool ends_finite = true) {
+    return {.name = "fake/threads:" + std::to_string(threads),
+            .subject = "fake",
+            .threads = threads,
+            .device = fixtures::Device::kCpu,
+            .precision = fixtures::Precision::kFp32,
+            .make =
+                [=, this] {
+                  return std::make_unique<FakeTask>(calls, step, fails_check_at, ends_finite);
+                },
+            .samples = true};
+  }
+
+  std::vector<benchmark::BenchmarkReporter::Run> time(const std::vector<Row>& rows) {
+    for (const auto& each : rows) {
+      benchmark::RegisterBenchmark(each.name.c_str(),
+                                   [this, each](benchmark::State& state) { loop.run(state, each); })
+          ->MeasureProcessCPUTime()
+          ->UseRealTime()
+          ->Unit(benchmark::kMicrosecond);
+    }
+    Capture capture;
+    benchmark::SetBenchmarkFilter("^");
+    benchmark::RunSpecifiedBenchmarks(&capture);
+    benchmark::ClearRegisteredBenchmarks();
+    return capture.runs;
+  }
+
+  Calls calls;
+  Peaks peaks;
+  Loop loop{peaks, [](const Row&, const char*) {}};
+};
+
+TEST_F(TimedLoop, TakesThreeSamplesOfAStepLongerThanTheMinimumTime) {
+  const auto runs = time({row(std::chrono::milliseconds(600))});
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_FALSE(failed(runs[0]));
+  EXPECT_EQ(runs[0].iterations, 3);
+  EXPECT_GE(calls.runs, 5);  // first, warm-up, three timed
+}
+
+TEST_F(TimedLoop, BuildsAndChecksOnceOverManyPasses) {
+  const auto runs = time({row(std::chrono::milliseconds(5))});
+  EXPECT_EQ(calls.built, 1);
+  EXPECT_EQ(calls.checks, 1);
+  EXPECT_GT(loop.take_samples("fake/threads:1").size(), 1U);
+}
+
+TEST_F(TimedLoop, KeepsTheTaskWhenOnlyTheThreadsChange) {
+  time({row(std::chrono::milliseconds(300), 1), row(std::chrono::milliseconds(300), 2)});
+  EXPECT_EQ(calls.built, 1);
+  EXPECT_EQ(calls.thread_changes, 2);
+  EXPECT_EQ(calls.checks, 2);
+}
+
+TEST_F(TimedLoop, SetsTheCountersOfAStep) {
+  const auto runs = time({row(std::chrono::milliseconds(20))});
+  const auto& run = runs.at(0);
+  const double seconds = run.GetAdjustedRealTime() * 1e-6;
+  const auto counter = [&](const char* name) { return run.counters.at(name).value; };
+  EXPECT_NEAR(counter("items_per_second"), 8 / seconds, 1e-6 / seconds);
+  EXPECT_NEAR(counter("flops"), 1e6 / seconds, 1);
+  EXPECT_NEAR(counter("bytes"), 4e3 / seconds, 1);
+  EXPECT_NEAR(counter("flops_pct_peak"),
+              1e8 / seconds / peaks.flops(row({}).device, 1, row({}).precision).rate, 1e-6);
+  EXPECT_EQ(counter("params"), 42);
+  EXPECT_GE(counter("min_us"), 20e3);
+  EXPECT_GE(counter("p50_us"), counter("min_us"));
+  EXPECT_GE(counter("p95_us"), counter("p50_us"));
+  EXPECT_GE(counter("first_step_us"), 20e3);
+  EXPECT_EQ(run.report_label, "fake");
+}
+
+TEST_F(TimedLoop, GivesResidentMemoryAndNoGpuTimeToCpuRows) {
+  const auto runs = time({row(std::chrono::milliseconds(20))});
+  EXPECT_EQ(runs.at(0).counters.count("gpu_time_us"), 0U);
+  EXPECT_GT(runs.at(0).counters.at("peak_memory_bytes").value, 1e6);
+}
+
+TEST_F(TimedLoop, WeighsARowOnceAndOutsideItsTask) {
+  Row weighed = row(std::chrono::milliseconds(5));
+  int weighings = 0;
+  weighed.memory = [&] {
+    ++weighings;
+    return Counters{{"memory_peak_bytes", 42}};
+  };
+  const auto runs = time({weighed});
+  EXPECT_GT(loop.take_samples("fake/threads:1").size(), 1U);
+  EXPECT_EQ(weighings, 1);
+  EXPECT_EQ(calls.built, 1);
+  EXPECT_EQ(runs.at(0).counters.at("memory_peak_bytes").value, 42);
+}
+
+TEST_F(TimedLoop, ReportsStepsThatCannotBeWeighed) {
+  Row weighed = row(std::chrono::milliseconds(5));
+  weighed.memory = []() -> Counters { throw std::runtime_error("no memory left"); };
+  const auto runs = time({weighed});
+  EXPECT_EQ(failure(runs.at(0)), "no memory left");
+}
+
+TEST_F(TimedLoop, WatchesEachStepAloneWhereSamplesAreKept) {
+  Row watched = row(std::chrono::milliseconds(200));
+  watched.watch = Watch::kTypes;
+  const auto runs = time({watched});
+  const StepProfile& profile = loop.profiles(watched.name).back();
+  EXPECT_EQ(profile.steps, 3);  // as many as were timed
+  ASSERT_EQ(profile.series.size(), 3U);
+  double seconds = 0;
+  for (const auto& step : profile.series) seconds += step.seconds;
+  EXPECT_DOUBLE_EQ(profile.ops.seconds, seconds);
+  EXPECT_EQ(runs.at(0).counters.at("forward_us").value, 1);
+  EXPECT_EQ(runs.at(0).counters.at("update_us").value, 3);
+}
+
+/// A product of 2048 x 2048 on the GPU, with 3 x 16 MiB at least.
+class GpuTask final : public Task {
+ public:
+  void run() override { product_ = at::mm(factor_, factor_); }
+  void check() override {}
+  void check_finite() override {}
+  Figures figures() const override { return {}; }
+
+ private:
+  at::Tensor factor_ = at::ones({2048, 2048}, fixtures::torch_device(fixtures::Device::kCuda));
+  at::Tensor product_;
+};
+
+TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
+  const std::string& absent = fixtures::absence(fixtures::Device::kCuda);
+  if (!absent.empty()) GTEST_SKIP() << absent;
+  Row gpu = row({});
+  gpu.device = fixtures::Device::kCuda;
+  gpu.make = [] { return std::make_unique<GpuTask>(); };
+  const auto runs = time({gpu});
+  ASSERT_FALSE(failed(runs.at(0))) << failure(runs[0]);
+  const double gpu_us = runs[0].counters.at("gpu_time_us").value;
+  EXPECT_GT(gpu_us, 1);
+  EXPECT_LE(gpu_us, runs[0].GetAdjustedRealTime());
+  const double bytes = runs[0].counters.at("peak_memory_bytes").value;
+  EXPECT_GE(bytes, 2 * 2048 * 2048 * 4);
+  EXPECT_LE(bytes, 1e9);
+}
+
+TEST_F(TimedLoop, LeavesOutWhatIsNotKnown) {
+  const auto runs = time({row(std::chrono::milliseconds(300))});
+  EXPECT_EQ(runs.at(0).counters.count("unknown"), 0U);
+  EXPECT_EQ(runs.at(0).counters.count("p95_us"), 0U);          // three samples have no percentiles
+  EXPECT_EQ(runs.at(0).counters.count("bytes_pct_peak"), 0U);  // 4 kB lie in the caches
+}
+
+TEST_F(TimedLoop, SharesSamplesBetweenShortSteps) {
+  time({row(std::chrono::milliseconds(0))});
+  const auto passes = loop.take_samples("fake/threads:1");
+  EXPECT_EQ(passes.back().us.size() % 3, 0U);
+  EXPECT_GE(passes.back().steps_per_sample, 1);
+}
+
+TEST_F(TimedLoop, ReportsAFailedCheckAsAnError) {
+  const auto runs = time({row(std::chrono::milliseconds(1), 1, /*fails_check_at=*/1)});
+  ASSERT_TRUE(failed(runs.at(0)));
+  EXPECT_EQ(failure(runs[0]), "found 1, expected 2");
+}
+
+TEST_F(TimedLoop, ReportsALateInfinityAsAnError) {
+  const auto runs = time({row(std::chrono::milliseconds(1), 1, 0, /*ends_finite=*/false)});
+  ASSERT_TRUE(failed(runs.at(0)));
+  EXPECT_EQ(failure(runs[0]), "the loss is not finite");
+}
+
+TEST_F(TimedLoop, BuildsAnewAfterAnError) {
+  const auto runs = time({row(std::chrono::milliseconds(100), 1, /*fails_check_at=*/1),
+                          row(std::chrono::milliseconds(100), 2, /*fails_check_at=*/1)});
+  EXPECT_TRUE(failed(runs.at(0)));
+  EXPECT_FALSE(failed(runs.at(1)));
+  EXPECT_EQ(calls.built, 2);
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks

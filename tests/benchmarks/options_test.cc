@@ -1,0 +1,142 @@
+#include "benchmarks/options/options.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "benchmarks/error.h"
+#include "benchmarks/options/nearest.h"
+#include "benchmarks/rows/rows.h"
+#include "fixtures/machine/device.h"
+#include "tests/benchmarks/parsed_options.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+TEST(Options, DefaultToThisMachine) {
+  const Options options = parsed({});
+  EXPECT_EQ(options.devices.front(), fixtures::Device::kCpu);
+  EXPECT_EQ(options.threads.front(), 1);
+  EXPECT_EQ(options.threads.back(), fixtures::usable_cores());
+  EXPECT_EQ(options.precisions, std::vector{fixtures::Precision::kFp32});
+}
+
+TEST(Options, TakeLists) {
+  const Options options =
+      parsed({"--fathom_batch=4,16", "--fathom_precision=bf16,fp32", "--fathom_seed=9"});
+  EXPECT_EQ(options.batches, (std::vector<int64_t>{4, 16}));
+  EXPECT_EQ(options.precisions,
+            (std::vector{fixtures::Precision::kBf16, fixtures::Precision::kFp32}));
+  EXPECT_EQ(options.seed, 9U);
+}
+
+TEST(Options, SizeTheReplayMemory) {
+  EXPECT_EQ(parsed({}).replay, 100'000);
+  EXPECT_EQ(parsed({"--fathom_replay=100"}).replay, 100);
+  EXPECT_EQ(parsed({"--fathom_replay=10000000"}).replay, 10'000'000);
+  EXPECT_THROW(parsed({"--fathom_replay=99"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_replay=many"}), UsageError);
+}
+
+TEST(Options, RefuseARomThatCannotBePlayed) {
+  EXPECT_THROW(parsed({"--fathom_rom=/nonexistent.bin"}), UsageError);
+}
+
+TEST(Options, ExplainOneStepOnAllCores) {
+  const Options options = parsed({"--fathom_explain=vgg/train"});
+  EXPECT_EQ(*options.explain, (StepName{.workload = "vgg", .mode = models::Mode::kTrain}));
+  EXPECT_EQ(options.threads, std::vector{fixtures::usable_cores()});
+  EXPECT_EQ(options.google_benchmark.back(), "--benchmark_min_time=0.05");
+  const Options longer = parsed({"--fathom_explain=vgg/train", "--benchmark_min_time=2"});
+  EXPECT_NE(longer.google_benchmark.back(), "--benchmark_min_time=0.05");
+  EXPECT_THROW(parsed({"--fathom_explain=vgg"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_explain="}), UsageError);
+}
+
+TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
+  const auto rows = make_rows(
+      parsed({"--fathom_explain=alexnet/infer", "--fathom_device=cpu", "--fathom_threads=1"}));
+  EXPECT_TRUE(rows.front().name.starts_with("alexnet/infer/device:cpu/threads:1/"));
+  EXPECT_EQ(rows.front().watch, Watch::kShapes);
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    ASSERT_TRUE(row.op) << row.name;
+    EXPECT_EQ(row.op->shape->workload, "alexnet");
+    EXPECT_GT(row.op->shape->infer_count, 0) << row.name;
+    EXPECT_TRUE(row.op->cache == Cache::kHot || row.op->in_steps) << row.name;
+    if (row.op->shape->type->name == "local_response_norm") {
+      EXPECT_EQ(row.op->in_steps, row.op->backend == ops::Backend::kNative) << row.name;
+    }
+  }
+}
+
+TEST(Rows, ThatAreSerialSayOneThread) {
+  Options options = parsed({});
+  options.threads = {1, 2, 4};
+  const auto rows = make_rows(options);
+  EXPECT_EQ(filtered(rows, "fixture/atari_step").size(), 1U);
+  EXPECT_EQ(filtered(rows, "fixture/atari_step/device:cpu/threads:1/").size(), 1U);
+  EXPECT_EQ(filtered(rows, "fixture/replay_sample").size(), 3U);
+}
+
+TEST(Options, LeaveTheRestToGoogleBenchmark) {
+  const Options options = parsed({"--benchmark_filter=vgg", "--fathom_seed=9"});
+  EXPECT_EQ(options.google_benchmark.front(), "--benchmark_filter=vgg");
+}
+
+TEST(Options, TakeTheLastJsonFile) {
+  EXPECT_EQ(parsed({"--benchmark_out=a.json", "--benchmark_out=b.json"}).out, "b.json");
+  EXPECT_EQ(parsed({"--benchmark_out=a.csv", "--benchmark_out_format=csv"}).out, "");
+}
+
+TEST(Rows, HaveUniqueNamesOfLegalTokens) {
+  Options options =
+      parsed({"--fathom_precision=fp32,bf16", "--fathom_batch=1,2", "--fathom_cache=hot,cold"});
+  const std::regex model(
+      "[a-z0-9_]+/(train|infer)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
+      "/precision:(fp32|tf32|bf16)/backend:torch");
+  const std::regex op(
+      "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/(forward|dgrad|wgrad|backward|update)"
+      "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:(hot|cold)/"
+      "backend:(torch|onednn|cublas|cudnn|native)");
+  const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
+  std::set<std::string> names;
+  for (const auto& row : make_rows(options)) {
+    EXPECT_TRUE(std::regex_match(row.name, model) || std::regex_match(row.name, op) ||
+                std::regex_match(row.name, fixture))
+        << row.name;
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  }
+}
+
+std::size_t matches(const std::string& filter) {
+  return filtered(make_rows(parsed({})), filter).size();
+}
+
+TEST(Filter, SearchesTheFullName) {
+  EXPECT_GT(matches("vgg/train"), 0U);
+  EXPECT_EQ(matches("/process_time/real_time$"), matches(""));
+  EXPECT_EQ(matches("all"), matches(""));
+  EXPECT_EQ(matches("no such row"), 0U);
+}
+
+TEST(Filter, IsInvertedByALeadingDash) {
+  EXPECT_EQ(matches("vgg/train") + matches("-vgg/train"), matches(""));
+}
+
+TEST(Filter, ThatIsNoExpressionIsWrongUsage) { EXPECT_THROW(matches("(vgg"), UsageError); }
+
+TEST(Nearest, FindsAMistypedPart) {
+  const std::vector<std::string> names{"op/matmul/vgg/fc6", "vgg/train/device:cpu",
+                                       "vgg/infer/device:cpu"};
+  EXPECT_EQ(nearest("vg/train", names, 1), std::vector<std::string>{"vgg/train/device:cpu"});
+  EXPECT_EQ(nearest("matmull", names, 1), std::vector<std::string>{"op/matmul/vgg/fc6"});
+}
+
+TEST(Nearest, OffersNothingForNonsense) {
+  EXPECT_TRUE(nearest("qqqqqqqq", {"vgg/train"}, 3).empty());
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks

@@ -1,0 +1,80 @@
+#include "benchmarks/machine/process_tuning.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <memory>
+
+#include "benchmarks/error.h"
+#include "benchmarks/google_benchmark.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+bool has_mkl() { return dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true") != nullptr; }
+
+TEST(ChooseMkl, AnswersInLibTorchsPlace) {
+  if (!has_mkl()) {
+    EXPECT_THROW(choose(Mkl::kNative), UsageError);
+    GTEST_SKIP() << "this LibTorch has no MKL";
+  }
+  Dl_info found;
+  ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "mkl_serv_intel_cpu_true"), &found), 0);
+  EXPECT_NE(std::strstr(found.dli_fname, "process_test"), nullptr) << found.dli_fname;
+  choose(Mkl::kNative);
+  EXPECT_EQ(mkl_serv_intel_cpu_true(), 1);
+}
+
+TEST(ChooseMkl, LeavesLibTorchsOwnAnswerWhereItIsStock) {
+  if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
+  choose(Mkl::kStock);
+  const auto stock = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true"));
+  EXPECT_EQ(mkl_serv_intel_cpu_true(), stock());
+}
+
+TEST(ChooseMkl, KeepsResultsWithinRounding) {
+  if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
+  choose(Mkl::kNative);
+  const at::Tensor a = at::randn({127, 311});
+  const at::Tensor b = at::randn({311, 65});
+  const at::Tensor error =
+      at::mm(a, b).to(at::kDouble) - at::mm(a.to(at::kDouble), b.to(at::kDouble));
+  EXPECT_LT(error.abs().max().item<double>(), 1e-4);
+}
+
+/// Page faults while 64 MB are taken and written, the second time.
+int64_t faults_again() {
+  constexpr std::size_t kBytes = 64 << 20;
+  const auto faults = [] {
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  int64_t before = 0;
+  for (int time = 0; time < 2; ++time) {
+    before = faults();
+    const std::unique_ptr<char, void (*)(void*)> block(static_cast<char*>(std::malloc(kBytes)),
+                                                       std::free);
+    std::memset(block.get(), 1, kBytes);
+    benchmark::DoNotOptimize(block.get());
+    benchmark::ClobberMemory();
+  }
+  return faults() - before;
+}
+
+TEST(ChooseMalloc, KeepsFreedMemoryWhereItIsTuned) {
+  choose(Malloc::kStock);
+  const int64_t stock = faults_again();
+  choose(Malloc::kTuned);
+  const int64_t tuned = faults_again();
+  EXPECT_GT(stock, 10);
+  EXPECT_LT(tuned, stock / 10);
+}
+
+}  // namespace
+}  // namespace fathom::benchmarks

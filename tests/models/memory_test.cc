@@ -1,0 +1,153 @@
+#include "models/memory.h"
+
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "fixtures/machine/device.h"
+
+namespace fathom::models {
+namespace {
+
+using ops::MemoryClass;
+
+double of(const ops::ByMemoryClass<double>& bytes, MemoryClass what) {
+  return bytes[static_cast<std::size_t>(what)];
+}
+
+/// What LibTorch's own allocator hands out, counted apart from its reports.
+class CountingAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    void* const memory = c10::GetDefaultCPUAllocator()->raw_allocate(bytes);
+    sizes_[memory] += bytes;
+    live_ += bytes;
+    peak_ = std::max(peak_, live_);
+    return {memory, memory, release, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+
+  static std::size_t live() { return live_; }
+  /// The most since the last call.
+  static std::size_t take_peak() { return std::exchange(peak_, live_); }
+
+ private:
+  static void release(void* memory) {
+    live_ -= std::exchange(sizes_[memory], 0);
+    c10::GetDefaultCPUAllocator()->raw_deallocate(memory);
+  }
+
+  static inline std::map<void*, std::size_t> sizes_;
+  static inline std::size_t live_ = 0;
+  static inline std::size_t peak_ = 0;
+};
+
+const bool counting = [] {
+  static CountingAllocator allocator;
+  c10::SetCPUAllocator(&allocator, /*priority=*/1);
+  return true;
+}();
+
+TEST(MemoryLog, TellsFeaturesTemporariesAndWorkspaceApart) {
+  const double one = 1024 * sizeof(float);
+  ops::MemoryLog log(at::kCPU);
+  const at::Tensor weight = at::ones({1024}).requires_grad_();
+  log.mark(weight, MemoryClass::kWeights);
+  const ops::MemoryUse use = log.watch([&] {
+    const at::Tensor kept = at::relu(weight);  // its result is what its gradient needs
+    kept.add(1).sum().backward();              // the first result is nobody's
+  });
+  EXPECT_EQ(of(use.most, MemoryClass::kWeights), one);
+  EXPECT_EQ(of(use.most, MemoryClass::kFeatures), one);
+  EXPECT_GE(of(use.most, MemoryClass::kTemporaries), one);
+  EXPECT_EQ(of(use.most, MemoryClass::kOptimizer), 0);
+}
+
+TEST(MemoryLog, CallsWorkspaceWhatAnOpFreesBeforeItReturns) {
+  const at::Tensor x = at::ones({1, 8, 32, 32});
+  const at::Tensor filter = at::ones({16, 8, 3, 3});
+  ops::MemoryLog log(at::kCPU);
+  const double workspace =
+      of(log.watch([&] { at::conv2d(x, filter); }).most, MemoryClass::kWorkspace);
+  EXPECT_GE(workspace, static_cast<double>(x.nbytes()));  // in oneDNN's layout
+  EXPECT_EQ(of(log.watch([&] { x.neg().relu(); }).most, MemoryClass::kWorkspace), 0);
+}
+
+TEST(MemoryLog, ForgetsWhatIsOlderAndSeesNothingAfterItsEnd) {
+  at::Tensor older = at::ones({1024});
+  ops::MemoryLog log(at::kCPU);
+  const ops::MemoryUse use = log.watch([&] { older.reset(); });
+  EXPECT_EQ(use.peak, 0);
+}
+
+class EveryStep : public testing::TestWithParam<std::tuple<std::string, Mode>> {
+ protected:
+  const WorkloadRow& row() const { return workload(std::get<0>(GetParam())); }
+  bool trains() const { return std::get<1>(GetParam()) == Mode::kTrain; }
+  StepOptions options() const {
+    return {.mode = std::get<1>(GetParam()), .batch = 4, .scale = Scale::kSmall};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryStep,
+                         testing::Combine(testing::ValuesIn([] {
+                                            std::vector<std::string> names;
+                                            for (const auto& row : workloads())
+                                              names.emplace_back(row.name);
+                                            return names;
+                                          }()),
+                                          testing::Values(Mode::kTrain, Mode::kInfer)),
+                         [](const auto& step) {
+                           return std::get<0>(step.param) + "_" +
+                                  std::string(name(std::get<1>(step.param)));
+                         });
+
+TEST_P(EveryStep, HasThePeakThatTheAllocatorHas) {
+  fixtures::set_threads(1);
+  ASSERT_TRUE(counting);
+  Step(row(), options()).run();  // makes what stays in the process
+  const std::size_t before = CountingAllocator::live();
+  ops::MemoryLog log(at::kCPU);
+  Step step(row(), options());
+  step.run();
+  std::size_t peak = 0;
+  const ops::MemoryUse use = log.watch([&] {
+    CountingAllocator::take_peak();
+    step.run();
+    peak = CountingAllocator::take_peak() - before;
+  });
+  EXPECT_NEAR(use.peak, static_cast<double>(peak), 0.01 * static_cast<double>(peak));
+}
+
+TEST_P(EveryStep, HoldsWhatArithmeticSays) {
+  fixtures::set_threads(1);
+  const StepMemory memory = step_memory(row(), options());
+  const ops::MemoryUse& measured = memory.measured;
+  EXPECT_DOUBLE_EQ(std::accumulate(measured.at_peak.begin(), measured.at_peak.end(), 0.0),
+                   measured.peak);
+  const auto expected = [&](MemoryClass what) {
+    return memory.predicted[static_cast<std::size_t>(what)].value_or(0);
+  };
+  EXPECT_EQ(of(measured.most, MemoryClass::kWeights), expected(MemoryClass::kWeights));
+  EXPECT_EQ(of(measured.most, MemoryClass::kInputs), expected(MemoryClass::kInputs));
+  EXPECT_EQ(of(measured.most, MemoryClass::kOptimizer), expected(MemoryClass::kOptimizer));
+  if (row().dataset == "WMT-15") {  // words' gradients are sparse
+    EXPECT_LT(of(measured.most, MemoryClass::kGradients), expected(MemoryClass::kGradients) + 1);
+  } else {
+    EXPECT_EQ(of(measured.most, MemoryClass::kGradients), expected(MemoryClass::kGradients));
+  }
+  EXPECT_EQ(of(measured.most, MemoryClass::kFeatures) > 0, trains());
+}
+
+}  // namespace
+}  // namespace fathom::models

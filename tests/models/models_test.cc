@@ -1,0 +1,313 @@
+#include <ATen/Version.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <string_view>
+#include <vector>
+
+#include "fixtures/machine/device.h"
+#include "models/layers.h"
+#include "models/recorded.h"
+#include "models/step.h"
+#include "models/table.h"
+#include "ops/profiler/flops.h"
+#include "ops/types/shapes.h"
+#include "tests/fixtures/images/jpeg_files.h"
+#include "tests/temporary_folder.h"
+
+namespace fathom::models {
+namespace {
+
+/// Every workload of the table, small unless a fact needs its full size.
+class EveryWorkload : public testing::TestWithParam<std::string> {
+ protected:
+  const WorkloadRow& row() const { return workload(GetParam()); }
+
+  Step small(Mode mode, uint64_t seed = 0,
+             fixtures::Precision precision = fixtures::Precision::kFp32) const {
+    fixtures::set_threads(1);
+    return {
+        row(),
+        {.mode = mode, .precision = precision, .batch = 4, .seed = seed, .scale = Scale::kSmall}};
+  }
+
+  /// False where LibTorch's LSTM has no bf16 on this CPU, an x86 without AVX-512.
+  static bool runs_in_bf16(Step& step) {
+    try {
+      step.run();
+    } catch (const std::exception& error) {
+      const bool lstm =
+          std::string_view(error.what()).find("descriptor for the LSTM") != std::string_view::npos;
+      if (!lstm || at::get_cpu_capability() != "AVX2") throw;
+      return false;
+    }
+    return true;
+  }
+
+  static double number(const Step& step) { return step.result().item<double>(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryWorkload, testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const auto& row : workloads()) names.emplace_back(row.name);
+                           return names;
+                         }()),
+                         [](const auto& workload) { return workload.param; });
+
+TEST_P(EveryWorkload, HasThePublishedParameters) {
+  int64_t count = 0;
+  for (const auto& parameter : row().make(Scale::kFull)->module().parameters())
+    count += parameter.requires_grad() ? parameter.numel() : 0;
+  EXPECT_EQ(count, row().parameters);
+}
+
+TEST_P(EveryWorkload, HasThePublishedMacsForward) {
+  for (const auto mode : {Mode::kTrain, Mode::kInfer}) {
+    Step step(row(), {.mode = mode, .batch = 1});
+    const int64_t macs =
+        mode == Mode::kInfer && row().infer_macs > 0 ? row().infer_macs : row().macs;
+    EXPECT_EQ(ops::observe([&] { step.forward(); }).macs,
+              static_cast<double>(macs - row().unseen_macs))
+        << name(mode);
+  }
+}
+
+TEST_P(EveryWorkload, InfersTheShapeThatItPromises) {
+  Step step = small(Mode::kInfer);
+  step.run();
+  EXPECT_EQ(step.result().sizes(), c10::IntArrayRef(step.result_shape()));
+  EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
+}
+
+TEST_P(EveryWorkload, InfersInBf16CloseToFp32) {
+  Step exact = small(Mode::kInfer);  // sets the seed of what an inference draws
+  exact.run();
+  Step rounded = small(Mode::kInfer, 0, fixtures::Precision::kBf16);
+  if (!runs_in_bf16(rounded)) GTEST_SKIP() << "LibTorch's LSTM has no bf16 on this CPU";
+  const at::Tensor difference = rounded.result().to(at::kFloat).sub(exact.result());
+  EXPECT_LT(difference.norm().item<double>(), 0.05 * exact.result().norm().item<double>());
+  EXPECT_GT(difference.norm().item<double>(), 0);
+}
+
+TEST_P(EveryWorkload, TrainsInBf16) {
+  Step step = small(Mode::kTrain, 0, fixtures::Precision::kBf16);
+  if (!runs_in_bf16(step)) GTEST_SKIP() << "LibTorch's LSTM has no bf16 on this CPU";
+  EXPECT_TRUE(std::isfinite(number(step)));
+}
+
+TEST_P(EveryWorkload, HasTheCpusLossAndGradientsOnCuda) {
+  if (const auto& why = fixtures::absence(fixtures::Device::kCuda); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  if (row().dataset == "MNIST") GTEST_SKIP() << "its noise is drawn on the device";
+  std::vector<Step> steps;
+  for (const auto device : {fixtures::Device::kCpu, fixtures::Device::kCuda}) {
+    auto& step = steps.emplace_back(
+        row(), StepOptions{.device = device, .batch = 4, .scale = Scale::kSmall});
+    step.workload().module().eval();  // no dropout
+    at::manual_seed(7);
+    step.forward();
+    step.backward();
+  }
+  EXPECT_NEAR(number(steps[1]), number(steps[0]), 1e-3 * std::abs(number(steps[0])));
+  const auto expected = steps[0].workload().module().named_parameters();
+  for (const auto& parameter : steps[1].workload().module().named_parameters()) {
+    if (!parameter->requires_grad()) continue;
+    const at::Tensor exact = expected[parameter.key()].grad().to_dense();
+    const at::Tensor found = parameter->grad().to_dense().cpu();
+    EXPECT_LE((found - exact).norm().item<double>(), 1e-2 * exact.norm().item<double>() + 1e-6)
+        << parameter.key();
+  }
+}
+
+TEST_P(EveryWorkload, GivesTheSameLossesForTheSameSeed) {
+  Step first = small(Mode::kTrain, 5);
+  std::vector<double> losses;
+  for (int i = 0; i < 3; ++i) {
+    first.run();
+    losses.push_back(number(first));
+  }
+  Step second = small(Mode::kTrain, 5);
+  for (const double loss : losses) {
+    second.run();
+    EXPECT_EQ(number(second), loss);
+  }
+}
+
+TEST_P(EveryWorkload, GivesAnotherLossForAnotherSeed) {
+  Step first = small(Mode::kTrain, 5);
+  Step second = small(Mode::kTrain, 6);
+  first.run();
+  second.run();
+  EXPECT_NE(number(first), number(second));
+}
+
+TEST_P(EveryWorkload, LearnsOneBatch) {
+  Step step = small(Mode::kTrain);
+  auto& workload = step.workload();
+  const auto batch = workload.pool({.batch = 4, .seed = 1}).batches[0];
+  // Adam may leap out of a minimum for a step.
+  const auto median_loss = [&](std::size_t steps) {
+    std::vector<double> losses(steps);
+    for (auto& value : losses) {
+      const at::Tensor loss = workload.loss(batch);
+      value = loss.item<double>();
+      loss.backward();
+      workload.update();
+    }
+    std::sort(losses.begin(), losses.end());
+    return losses[steps / 2];
+  };
+  const double before = median_loss(5);
+  median_loss(40);
+  EXPECT_LT(median_loss(25), before);
+}
+
+TEST_P(EveryWorkload, StaysFiniteOverManySteps) {
+  Step step = small(Mode::kTrain);
+  for (int i = 0; i < 300; ++i) step.run();
+  EXPECT_TRUE(std::isfinite(number(step)));
+}
+
+TEST_P(EveryWorkload, HasGradientsAfterBackwardOnly) {
+  Step step = small(Mode::kTrain);
+  step.forward();
+  auto parameters = step.workload().module().parameters();
+  std::erase_if(parameters, [](const auto& parameter) { return !parameter.requires_grad(); });
+  for (const auto& parameter : parameters) EXPECT_FALSE(parameter.grad().defined());
+  step.backward();
+  for (const auto& parameter : parameters) {
+    at::Tensor gradient = parameter.grad();
+    ASSERT_TRUE(gradient.defined());
+    if (gradient.is_sparse()) gradient = gradient.coalesce().values();
+    EXPECT_TRUE(at::isfinite(gradient).all().item<bool>());
+  }
+  step.update();
+  for (const auto& parameter : parameters) EXPECT_FALSE(parameter.grad().defined());
+}
+
+TEST_P(EveryWorkload, CyclesThroughDifferentBatches) {
+  Step step = small(Mode::kInfer);
+  step.run();
+  const at::Tensor first = step.result().clone();
+  step.run();
+  EXPECT_FALSE(at::equal(step.result(), first));
+}
+
+/// Full steps of more take minutes.
+constexpr int64_t kMostMacs = 1'000'000'000'000;
+
+TEST_P(EveryWorkload, RunsTheRecordedOps) {
+  if (3 * row().macs * row().batch > kMostMacs) GTEST_SKIP() << "the step takes minutes";
+  fixtures::set_threads(1);
+  EXPECT_EQ(recorded_shapes(row()), ops::recorded_text(row().name))
+      << "written anew by ./fathom_bench --fathom_record=ops/shapes --benchmark_filter=^"
+      << row().name << "/";
+}
+
+TEST_P(EveryWorkload, StartsAtTheLossOfChance) {
+  if (row().dataset != "ImageNet") GTEST_SKIP() << "its own tests know";
+  fixtures::set_threads(1);
+  Step step(row(), {.batch = row().batch});
+  step.run();
+  EXPECT_GT(number(step), std::log(1000) - 0.2);  // logits of variance v start at ln 1000 + v / 2
+  EXPECT_LT(number(step), std::log(1000) + 1.5);
+}
+
+// ---- real images
+
+TEST(ImageWorkloads, TrainAndInferOnFiles) {
+  const tests::TemporaryFolder data;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "n0000000" + std::to_string(i % 2) + '/' + std::to_string(i) + ".JPEG";
+    data.write("imagenet/train/" + name,
+               fixtures::encode_jpeg(tests::smooth_picture(40 + i, 30), 90));
+  }
+  for (const auto mode : {Mode::kTrain, Mode::kInfer}) {
+    StepOptions options{.mode = mode, .batch = 2, .scale = Scale::kSmall};
+    options.data.directory = data.path();
+    Step step(workload("vgg"), options);
+    for (int i = 0; i < 5; ++i) step.run();
+    EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
+    EXPECT_EQ(step.skipped_items(), 0);
+  }
+}
+
+// ---- vgg
+
+TEST(Vgg, KeepsOneMomentumBufferAParameter) {
+  const auto vgg = workload("vgg").make(Scale::kSmall);
+  EXPECT_TRUE(vgg->optimizer_state().empty());
+  vgg->loss(vgg->pool({.batch = 2}).batches[0]).backward();
+  vgg->update();
+  EXPECT_EQ(vgg->optimizer_state().size(), vgg->module().parameters().size());
+}
+
+TEST(Vgg, DropsOutInTrainingOnly) {
+  const auto vgg = workload("vgg").make(Scale::kSmall);
+  const auto batch = vgg->pool({.batch = 2}).batches[0];
+  vgg->module().eval();
+  EXPECT_TRUE(at::equal(vgg->infer(batch), vgg->infer(batch)));
+  vgg->module().train();
+  EXPECT_FALSE(at::equal(vgg->infer(batch), vgg->infer(batch)));
+}
+
+// ---- residual
+
+/// Every buffer that is not counted among the parameters: the running statistics.
+std::vector<at::Tensor> statistics(Workload& workload) {
+  std::vector<at::Tensor> copies;
+  for (const auto& buffer : workload.module().buffers()) copies.push_back(buffer.clone());
+  return copies;
+}
+
+TEST(Residual, MovesItsStatisticsInTrainingOnly) {
+  const auto residual = workload("residual").make(Scale::kSmall);
+  const auto batch = residual->pool({.batch = 2}).batches[0];
+  const auto before = statistics(*residual);
+  ASSERT_FALSE(before.empty());
+  residual->module().eval();
+  residual->infer(batch);
+  const auto after_eval = statistics(*residual);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::equal(before[i], after_eval[i]));
+  residual->module().train();
+  residual->infer(batch);
+  const auto after_training = statistics(*residual);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_FALSE(at::equal(before[i], after_training[i]));
+  }
+}
+
+// ---- layers
+
+TEST(SamePad, PutsTheOddPixelBehind) {
+  // TensorFlow's SAME: 11 x 11 with stride 4 on 224 pads 3 and 4 (models of 2016 rely on it).
+  const at::Tensor padded = SamePad(11, 4)->forward(at::ones({1, 1, 224, 224}));
+  EXPECT_EQ(padded.size(2), 224 + 3 + 4);
+  EXPECT_EQ(padded[0][0][2].sum().item<float>(), 0);
+  EXPECT_EQ(padded[0][0][3].sum().item<float>(), 224);
+  EXPECT_EQ(padded[0][0][226].sum().item<float>(), 224);
+  EXPECT_EQ(padded[0][0][227].sum().item<float>(), 0);
+}
+
+TEST(SamePad, LeavesAnEvenFitAlone) {
+  EXPECT_EQ(SamePad(2, 2)->forward(at::ones({1, 1, 8, 8})).size(2), 8);
+}
+
+TEST(Adam, KeepsTwoBuffersAParameter) {
+  const auto repo = workload("vgg_repo").make(Scale::kSmall);
+  repo->loss(repo->pool({.batch = 2}).batches[0]).backward();
+  repo->update();
+  EXPECT_EQ(repo->optimizer_state().size(), 2 * repo->module().parameters().size());
+}
+
+TEST(Table, HasNoWorkloadOfAnUnknownName) { EXPECT_THROW(workload("vgg20"), std::out_of_range); }
+
+}  // namespace
+}  // namespace fathom::models

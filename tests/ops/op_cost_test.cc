@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include "tests/ops/op_cases.h"
+
+namespace fathom::ops {
+namespace {
+
+struct Known {
+  Case op;
+  double flops;
+  double bytes;  ///< fp32
+};
+
+TEST(OpCost, CountsEveryOperandOnce) {
+  const std::vector<Known> known{
+      {{"relu", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
+      {{"relu", kBackward, R"({"sizes": [3, 5]})"}, 0, 4 * 45},
+      {{"add", kForward, R"({"sizes": [3, 5], "other": [5]})"}, 15, 4 * 35},
+      {{"add", kForward, R"({"sizes": [3, 5], "in_place": true})"}, 15, 4 * 45},
+      {{"add", kForward, R"({"sizes": [3, 5], "number": true})"}, 15, 4 * 30},
+      {{"add", kForward, R"({"sizes": [3, 1], "other": [5]})"}, 15, 4 * 23},
+      {{"huber_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
+      {{"huber_loss", kBackward, R"({"sizes": [15]})"}, 0, 4 * 46},
+      {{"bias_add", kForward, R"({"sizes": [3, 5]})"}, 15, 4 * 35},
+      {{"batched_matmul", kForward, R"({"batch": 2, "m": 3, "n": 5, "k": 7, "addend": true})"},
+       2 * 2 * 3 * 5 * 7,
+       4 * 2 * (21 + 35 + 30)},
+      {{"sum", kForward, R"({"sizes": [3, 5], "dims": [1]})"}, 15, 4 * 18},
+      {{"sum", kForward, R"({"sizes": [3, 5]})"}, 15, 4 * 16},
+      {{"arg_max", kForward, R"({"sizes": [3, 5], "dim": 1})"}, 0, 4 * 15 + 8 * 3},
+      {{"sgd", kUpdate, R"({"tensors": [[3, 5], [2]]})"}, 2 * 17, 4 * 3 * 17},
+      {{"adam", kUpdate, R"({"tensors": [[17]]})"}, 10 * 17, 4 * 7 * 17},
+      {{"concat", kForward, R"({"tensors": [[2], [3]], "dim": 0})"}, 0, 4 * 10},
+      {{"copy", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
+      {{"fill", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 15},
+      {{"pad", kForward, R"({"sizes": [3, 5], "padding": [1, 1]})"}, 0, 4 * (15 + 21)},
+      {{"log_uniform", kForward, R"({"positions": 2, "candidates": 3, "classes": 9})"}, 0, 56},
+      // 3 x 3 over 4 x 4 without padding: 2 x 2 outputs of 9 taps, 2 x 3 x 5 pairs of channels.
+      {{"conv2d", kForward,
+        R"({"n": 2, "c": 3, "k": 5, "image": [4, 4], "kernel": [3, 3], "bias": true})"},
+       2.0 * 2 * 3 * 5 * 4 * 9,
+       4.0 * (2 * 3 * 16 + 5 * 3 * 9 + 2 * 5 * 4 + 5)},
+      {{"max_pool", kForward, R"({"sizes": [1, 1, 4, 4], "kernel": [2, 2]})"},
+       0,
+       4.0 * (16 + 4) + 8 * 4},
+      {{"avg_pool", kBackward, R"({"sizes": [1, 2, 4, 4], "output": [1, 1]})"}, 0, 4.0 * (32 + 2)},
+      {{"batch_norm", kForward, R"({"sizes": [2, 3, 5, 7]})"}, 0, 4.0 * (2 * 210 + 8 * 3)},
+      {{"local_response_norm", kForward,
+        R"({"sizes": [1, 2, 3, 4], "size": 3, "alpha": 1, "beta": 1, "bias": 1})"},
+       0,
+       4.0 * 48},
+      {{"lstm", kForward, R"({"steps": 5, "n": 2, "inputs": 3, "width": 4})"},
+       2.0 * 10 * 16 * 7,
+       4.0 * (16 * 7 + 30 + 16 + 40 + 16)},
+      {{"lstm_cell", kBackward, R"({"n": 2, "inputs": 3, "width": 4})"},
+       4.0 * 2 * 16 * 7,
+       4.0 * (2 * (6 + 16 + 112 + 16) + 16)},
+      {{"rnn", kForward, R"({"frames": 3, "n": 2, "width": 5})"},
+       2.0 * 2 * 2 * 25,
+       4.0 * (2 * 30 + 25) + 8 * 2},
+      {{"attention", kForward, R"({"n": 2, "places": 3, "width": 4, "query": 5})"},
+       2.0 * 2 * 3 * 9,
+       4.0 * (2 * 3 * 9 + 10 + 5 + 8)},
+      {{"sampled_softmax", kForward,
+        R"({"positions": 2, "n": 3, "width": 4, "classes": 50, "candidates": 5})"},
+       2.0 * 24 * 6,
+       4.0 * (24 + 16 * 5 + 2 + 6) + 8 * 16},
+      {{"ctc_loss", kForward, R"({"frames": 9, "n": 2, "classes": 5, "labels": 3})"},
+       0,
+       4.0 * (90 + 9 * 2 * 7 + 2) + 8 * (6 + 4)},
+      {{"softmax", kBackward, R"({"sizes": [3, 5]})"}, 0, 4.0 * 45},
+      {{"softmax_cross_entropy", kForward, R"({"n": 3, "classes": 5})"},
+       0,
+       4.0 * (2 * 15 + 1) + 8 * 3},
+      {{"embedding", kBackward, R"({"rows": 11, "width": 3, "ids": 2})"}, 0, 4.0 * (6 + 33) + 16},
+      {{"gather", kForward, R"({"sizes": [5, 4], "picks": 1})"}, 0, 4.0 * 10 + 8 * 5}};
+  for (const auto& [op, flops, bytes] : known) {
+    const Cost cost = make_op(op)->cost(fixtures::Precision::kFp32);
+    EXPECT_EQ(cost.flops, flops) << case_name(op);
+    EXPECT_EQ(cost.bytes, bytes) << case_name(op);
+  }
+}
+
+}  // namespace
+}  // namespace fathom::ops

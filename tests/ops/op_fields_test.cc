@@ -1,0 +1,50 @@
+#include <gtest/gtest.h>
+
+#include "tests/ops/op_cases.h"
+
+namespace fathom::ops {
+namespace {
+
+TEST(OpFields, ThatDoNotFitAreRefused) {
+  const std::vector<Case> refused{
+      {"add", kForward, R"({"sizes": [5, 7], "other": [6]})"},
+      {"add", kForward, R"({"sizes": [7], "other": [5, 7], "in_place": true})"},
+      {"add", kForward, R"({"sizes": [7], "number": true, "in_place": true})"},
+      {"relu", kForward, R"({"sizes": [7], "other": [7]})"},
+      {"sum", kForward, R"({"sizes": [7], "dims": [1]})"},
+      {"sum", kForward, R"({"sizes": [7, 7], "dims": [1, 1]})"},
+      {"sum", kForward, R"({"sizes": [7, 7], "dims": [-1]})"},
+      {"arg_max", kForward, R"({"sizes": [7], "dim": 1})"},
+      {"dropout", kForward, R"({"sizes": [7], "p": 1})"},
+      {"dropout", kForward, R"({"sizes": [7], "p": "0.5"})"},
+      {"log_uniform", kForward, R"({"positions": 2, "candidates": 9, "classes": 8})"},
+      {"concat", kForward, R"({"tensors": [[2, 3], [2, 4]], "dim": 0})"},
+      {"concat", kForward, R"({"tensors": [[2, 3], [2]], "dim": 1})"},
+      {"concat", kForward, R"({"tensors": [[2, 3]], "dim": 2})"},
+      {"concat", kForward, R"({"tensors": [], "dim": 0})"},
+      {"sgd", kUpdate, R"({"tensors": [3]})"},
+      {"copy", kForward, R"({"sizes": [3], "transposed": true})"},
+      {"transpose", kForward, R"({"sizes": [3]})"},
+      {"pad", kForward, R"({"sizes": [3], "padding": [1]})"},
+      {"pad", kForward, R"({"sizes": [3], "padding": [1, 1, 1, 1]})"},
+      {"conv2d", kForward,
+       R"({"n": 1, "c": 3, "k": 4, "image": [5, 5], "kernel": [3, 3], "groups": 2})"},
+      {"conv2d", kForward, R"({"n": 1, "c": 3, "k": 4, "image": [5, 5], "kernel": [7, 3]})"},
+      {"conv2d", kForward, R"({"n": 1, "c": 3, "k": 4, "image": [5], "kernel": [3, 3]})"},
+      {"conv2d", kForward,
+       R"({"n": 1, "c": 3, "k": 4, "image": [5, 5], "kernel": [3, 3], "padding": [-1, 0]})"},
+      {"max_pool", kForward, R"({"sizes": [1, 3, 4, 4], "kernel": [2, 2], "padding": [2, 0]})"},
+      {"max_pool", kForward, R"({"sizes": [3, 4, 4], "kernel": [2, 2]})"},
+      {"local_response_norm", kForward,
+       R"({"sizes": [1, 2, 3, 4], "size": 4, "alpha": 1, "beta": 1, "bias": 1})"},
+      {"sampled_softmax", kForward,
+       R"({"positions": 1, "n": 1, "width": 1, "classes": 3, "candidates": 4})"},
+      {"ctc_loss", kForward, R"({"frames": 3, "n": 1, "classes": 5, "labels": 4})"},
+      {"softmax", kForward, R"({"sizes": [4]})"},
+      {"embedding", kForward, R"({"rows": 0, "width": 1, "ids": 1})"},
+      {"gather", kForward, R"({"sizes": [4], "picks": 1})"}};
+  for (const Case& one : refused) EXPECT_THROW(make_op(one), ShapeError) << case_name(one);
+}
+
+}  // namespace
+}  // namespace fathom::ops

@@ -1,0 +1,207 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/core/check.h"
+#include "ops/kernels/lstm_cell.h"
+#include "tests/ops/op_cases.h"
+
+namespace fathom::ops {
+namespace {
+
+using fixtures::Precision;
+
+// ---- results by plain loops or another formula, in float64
+
+at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
+  const auto op = make_op(type, pass, nlohmann::json::parse(fields));
+  *in = converted(op->inputs(3), at::kDouble, at::kCPU);
+  return op->call(cloned(*in))()[0].flatten();
+}
+
+struct Formula {
+  const char* type;
+  double (*of)(double x, double y);
+};
+
+class Formulas : public testing::TestWithParam<Formula> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, Formulas,
+    testing::Values(
+        Formula{"relu", [](double x, double) { return std::max(x, 0.0); }},
+        Formula{"clipped_relu", [](double x, double) { return std::clamp(x, 0.0, 20.0); }},
+        Formula{"sigmoid", [](double x, double) { return 1 / (1 + std::exp(-x)); }},
+        Formula{"tanh", [](double x, double) { return std::tanh(x); }},
+        Formula{"add", [](double x, double y) { return x + y; }},
+        Formula{"sub", [](double x, double y) { return x - y; }},
+        Formula{"mul", [](double x, double y) { return x * y; }},
+        Formula{"div", [](double x, double y) { return x / y; }},
+        Formula{"exp", [](double x, double) { return std::exp(x); }},
+        Formula{"sqrt", [](double x, double) { return std::sqrt(x); }},
+        Formula{"square", [](double x, double) { return x * x; }},
+        Formula{"neg", [](double x, double) { return -x; }},
+        Formula{"sgd", [](double p, double g) { return p - 0.01 * g; }},
+        Formula{"momentum", [](double p, double g) { return p - 0.01 * (g + 5e-4 * p); }},
+        Formula{"adam",  // bias-corrected, the first step is g / |g|
+                [](double p, double g) { return p - 1e-3 * g / (std::abs(g) + 1e-8); }},
+        Formula{"adagrad",
+                [](double p, double g) {
+                  const double decayed = g + p / 60'000;
+                  return p - 0.01 * decayed / (std::abs(decayed) + 1e-10);
+                }}),
+    [](const auto& one) { return std::string(one.param.type); });
+
+TEST_P(Formulas, HoldForEveryElement) {
+  const bool update = op_type(GetParam().type)->passes[0] == kUpdate;
+  Tensors in;
+  const at::Tensor found = exact(GetParam().type, update ? kUpdate : kForward,
+                                 update ? R"({"tensors": [[101]]})" : R"({"sizes": [101]})", &in);
+  for (int64_t i = 0; i < 101; ++i) {
+    const double y = in.size() > 1 ? in[1][i].item<double>() : 0;
+    EXPECT_NEAR(found[i].item<double>(), GetParam().of(in[0][i].item<double>(), y), 1e-12);
+  }
+}
+
+TEST(UpdateCheck, FindsAnElementFarIntoALaterParameter) {
+  const auto op =
+      make_op("momentum", kUpdate, nlohmann::json::parse(R"({"tensors": [[3], [200, 501]]})"));
+  const Tensors in = op->inputs(3);
+  const Tensors outputs = op->call(cloned(in))();
+  op->check(in, outputs, Precision::kFp32);
+  outputs[1][199][400] += 1;
+  try {
+    op->check(in, outputs, Precision::kFp32);
+    FAIL() << "accepted";
+  } catch (const std::runtime_error& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("output 1 differs ")) << error.what();
+  }
+}
+
+TEST(HuberLoss, IsSquaredToOneAndLinearBeyond) {
+  Tensors in;
+  const at::Tensor found = exact("huber_loss", kForward, R"({"sizes": [101]})", &in);
+  double sum = 0;
+  for (int64_t i = 0; i < 101; ++i) {
+    const double off = std::abs((in[0][i] - in[1][i]).item<double>());
+    sum += off < 1 ? off * off / 2 : off - 0.5;
+  }
+  EXPECT_NEAR(found[0].item<double>(), sum, 1e-10);
+}
+
+TEST(ClipNorm, ScalesAllGradientsToTheLargestNorm) {
+  const auto op = make_op("clip_norm", kUpdate, nlohmann::json{{"tensors", {{3, 5}, {7}}}});
+  const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
+  const at::Tensor before = in[1].clone();
+  const double norm = std::sqrt((in[0].square().sum() + in[1].square().sum()).item<double>());
+  op->call(in)();
+  EXPECT_TRUE(in[1].allclose(before * 0.1 / norm, 1e-4));
+  EXPECT_NEAR((in[0].square().sum() + in[1].square().sum()).item<double>(), 0.01, 1e-6);
+}
+
+TEST(BatchedMatmul, SumsProductsOfTransposedFactors) {
+  Tensors in;
+  const at::Tensor found = exact("batched_matmul", kForward,
+                                 R"({"batch": 2, "m": 3, "n": 5, "k": 7, "transpose_a": true,
+                                     "transpose_b": true, "addend": true})",
+                                 &in);
+  const at::Tensor expected =
+      (in[0].transpose(1, 2).unsqueeze(3) * in[1].transpose(1, 2).unsqueeze(1)).sum(2) + in[2];
+  EXPECT_TRUE(found.allclose(expected.flatten()));
+}
+
+TEST(Lstm, IsALoopOfCells) {
+  const auto op = make_op(
+      "lstm", kForward,
+      nlohmann::json::parse(R"({"steps": 4, "n": 3, "inputs": 5, "width": 2, "bias": true})"));
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    const Tensors in = converted(op->inputs(3), type, at::kCPU);
+    const at::Tensor weight = at::cat({in[3], in[4]}, 1);
+    LstmState state{.h = in[1][0], .c = in[2][0]};
+    const Tensors found = op->call(in)();
+    for (int64_t step = 0; step < 4; ++step) {
+      state = lstm_cell(in[0][step], state, weight, in[5] + in[6]);
+      EXPECT_TRUE(at::allclose(found[0][step], state.h, 1e-5, 1e-6));
+    }
+    EXPECT_TRUE(at::allclose(found[1][0], state.h, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(found[2][0], state.c, 1e-5, 1e-6));
+  }
+}
+
+/// The probability of every path of T frames whose repeats and blanks collapse to the labels.
+double enumerated_ctc(const at::Tensor& log_probabilities, const std::vector<int64_t>& labels) {
+  const int64_t frames = log_probabilities.size(0);
+  const int64_t classes = log_probabilities.size(1);
+  const auto* scores = log_probabilities.const_data_ptr<double>();
+  int64_t paths = 1;
+  for (int64_t t = 0; t < frames; ++t) paths *= classes;
+  double probability = 0;
+  for (int64_t path = 0; path < paths; ++path) {
+    std::vector<int64_t> collapsed;
+    double score = 0;
+    int64_t rest = path;
+    int64_t before = 0;
+    for (int64_t t = 0; t < frames; ++t, rest /= classes) {
+      const int64_t now = rest % classes;
+      score += scores[t * classes + now];
+      if (now != before && now != 0) collapsed.push_back(now);
+      before = now;
+    }
+    if (collapsed == labels) probability += std::exp(score);
+  }
+  return -std::log(probability);
+}
+
+TEST(CtcLoss, IsTheSumOverAllPaths) {
+  const auto op =
+      make_op("ctc_loss", kForward,
+              nlohmann::json::parse(R"({"frames": 6, "n": 3, "classes": 4, "labels": 2})"));
+  const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
+  const at::Tensor losses = op->call(in)()[0];
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t frames = in[2][i].item<int64_t>();
+    std::vector<int64_t> labels;
+    for (int64_t j = 0; j < in[3][i].item<int64_t>(); ++j) {
+      labels.push_back(in[1][i][j].item<int64_t>());
+    }
+    const double expected =
+        enumerated_ctc(in[0].select(1, i).narrow(0, 0, frames).contiguous(), labels);
+    EXPECT_NEAR(losses[i].item<double>(), expected, 1e-9);
+  }
+}
+
+// ---- random draws of the wrong kind
+
+TEST(RandomChecks, RefuseAnotherDistribution) {
+  const nlohmann::json row{{"sizes", {100, 100}}};
+  const at::Tensor normal = at::randn({100, 100});
+  for (const auto& wrong :
+       {normal * 1.1, normal + 0.1, at::zeros({100, 100}), normal.slice(0, 1), normal.abs()})
+    EXPECT_THROW(make_op("normal", kForward, row)->check({}, {wrong}, Precision::kFp32),
+                 std::runtime_error);
+  EXPECT_THROW(make_op("uniform", kForward, row)->check({}, {normal}, Precision::kFp32),
+               std::runtime_error);
+  const auto dropout = make_op("dropout", kForward, {{"sizes", {100, 100}}, {"p", 0.5}});
+  for (const double p : {0.0, 0.4, 0.6}) {
+    const at::Tensor kept = at::empty_like(normal).uniform_().ge(p);
+    EXPECT_THROW(dropout->check({normal}, {normal * 2 * kept}, Precision::kFp32),
+                 std::runtime_error);
+  }
+}
+
+TEST(RandomChecks, RefuseCandidatesThatRepeat) {
+  const auto op =
+      make_op("log_uniform", kForward, {{"positions", 2}, {"candidates", 3}, {"classes", 9}});
+  const Tensors drawn = op->call({})();
+  drawn[0][1][2].copy_(drawn[0][1][0]);
+  EXPECT_THROW(op->check({}, drawn, Precision::kFp32), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace fathom::ops

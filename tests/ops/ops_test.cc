@@ -1,0 +1,217 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/lstm.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "fixtures/machine/device.h"
+#include "ops/backends/vendor.h"
+#include "ops/profiler/flops.h"
+#include "ops/types/table.h"
+
+namespace fathom::ops {
+namespace {
+
+using fixtures::Precision;
+
+// ---- cost
+
+TEST(MatmulCost, CountsTwoFlopsAMultiplyAdd) {
+  EXPECT_EQ(matmul_cost({.m = 2, .n = 3, .k = 5}, Precision::kFp32).flops, 2 * 2 * 3 * 5);
+}
+
+TEST(MatmulCost, ReadsBothFactorsAndTheBiasAndWritesTheProduct) {
+  const MatmulShape shape{.m = 2, .n = 3, .k = 5, .bias = true};
+  EXPECT_EQ(matmul_cost(shape, Precision::kFp32).bytes, 4 * (2 * 5 + 5 * 3 + 2 * 3 + 3));
+  EXPECT_EQ(matmul_cost(shape, Precision::kBf16).bytes, 2 * (2 * 5 + 5 * 3 + 2 * 3 + 3));
+}
+
+/// Every output position, channel and tap, one by one.
+double counted_conv2d_flops(const Conv2dShape& s, const at::Tensor& output) {
+  double products = 0;
+  for (int64_t y = 0; y < output.size(2); ++y) {
+    for (int64_t x = 0; x < output.size(3); ++x) {
+      for (int64_t r = 0; r < s.kernel[0]; ++r) {
+        for (int64_t c = 0; c < s.kernel[1]; ++c) {
+          const int64_t row = y * s.stride[0] - s.padding[0] + r * s.dilation[0];
+          const int64_t column = x * s.stride[1] - s.padding[1] + c * s.dilation[1];
+          products += row >= 0 && row < s.image[0] && column >= 0 && column < s.image[1] ? 1 : 0;
+        }
+      }
+    }
+  }
+  return 2 * products * static_cast<double>(s.batch * s.out_channels * s.in_channels) /
+         static_cast<double>(s.groups);
+}
+
+class Conv2dCost : public testing::TestWithParam<Conv2dShape> {
+ protected:
+  at::Tensor run() const {
+    const auto& s = GetParam();
+    return at::conv2d(
+        at::ones({s.batch, s.in_channels, s.image[0], s.image[1]}),
+        at::ones({s.out_channels, s.in_channels / s.groups, s.kernel[0], s.kernel[1]}), {},
+        s.stride, s.padding, s.dilation, s.groups);
+  }
+};
+
+TEST_P(Conv2dCost, LeavesOutTapsThatFallOnPadding) {
+  EXPECT_EQ(conv2d_flops(GetParam()), counted_conv2d_flops(GetParam(), run()));
+}
+
+TEST_P(Conv2dCost, HasMacsThatCountPadding) {
+  const auto& s = GetParam();
+  const int64_t taps = s.kernel[0] * s.kernel[1] * (s.in_channels / s.groups);
+  EXPECT_EQ(conv2d_macs(s), static_cast<double>(run().numel() * taps));
+}
+
+TEST_P(Conv2dCost, IsSeenWhenLibTorchRunsIt) {
+  const Work work = observe([this] { run(); });
+  EXPECT_EQ(work.flops, conv2d_flops(GetParam()));
+  EXPECT_EQ(work.macs, conv2d_macs(GetParam()));
+}
+
+// Batch, in, out, groups, image, kernel, stride, padding, dilation.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Conv2dCost,
+    testing::Values(Conv2dShape{2, 3, 4, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+                    Conv2dShape{1, 4, 6, 2, {11, 13}, {5, 3}, {2, 1}, {2, 0}, {1, 1}},
+                    Conv2dShape{1, 1, 1, 1, {1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+                    Conv2dShape{3, 2, 5, 1, {9, 8}, {3, 2}, {2, 3}, {2, 2}, {2, 3}},
+                    Conv2dShape{1, 3, 2, 1, {23, 23}, {11, 11}, {4, 4}, {2, 2}, {1, 1}}));
+
+// ---- what ran
+
+TEST(Observe, CountsBothGradientsOfAConvolution) {
+  const at::Tensor image = at::randn({2, 3, 8, 8}).requires_grad_();
+  const at::Tensor weight = at::randn({4, 3, 3, 3}).requires_grad_();
+  const Work forward = observe([&] { at::conv2d(image, weight, {}, 1, 1); });
+  const Work all = observe([&] { at::conv2d(image, weight, {}, 1, 1).sum().backward(); });
+  EXPECT_EQ(all.flops, 3 * forward.flops);
+  EXPECT_EQ(all.macs, forward.macs);
+}
+
+TEST(Observe, LeavesOutTheGradientThatNobodyAsksFor) {
+  const at::Tensor image = at::randn({2, 3, 8, 8});
+  const at::Tensor weight = at::randn({4, 3, 3, 3}).requires_grad_();
+  const Work forward = observe([&] { at::conv2d(image, weight, {}, 1, 1); });
+  const Work all = observe([&] { at::conv2d(image, weight, {}, 1, 1).sum().backward(); });
+  EXPECT_EQ(all.flops, 2 * forward.flops);
+}
+
+TEST(Observe, ListsMatrixProducts) {
+  const Work work = observe([] { at::mm(at::ones({2, 5}), at::ones({5, 3})); });
+  ASSERT_EQ(work.matmuls.size(), 1U);
+  EXPECT_EQ(work.matmuls[0], (MatmulShape{.m = 2, .n = 3, .k = 5}));
+  EXPECT_EQ(work.flops, 60);
+  EXPECT_EQ(work.macs, 30);
+}
+
+TEST(Observe, CountsAnLstmLayerAndNamesWhoRanIt) {
+  constexpr int64_t kPlaces = 6;
+  constexpr int64_t kBatch = 2;
+  constexpr int64_t kInputs = 5;
+  constexpr int64_t kWidth = 3;
+  const at::Tensor x = at::randn({kPlaces, kBatch, kInputs}).requires_grad_();
+  const std::vector<at::Tensor> weights{at::randn({4 * kWidth, kInputs}).requires_grad_(),
+                                        at::randn({4 * kWidth, kWidth}).requires_grad_()};
+  const at::Tensor start = at::zeros({1, kBatch, kWidth});
+  const auto run = [&] {
+    return std::get<0>(at::lstm(x, {start, start}, weights, false, 1, 0, true, false, false)).sum();
+  };
+  const Work forward = observe(run);
+  const Work all = observe([&] { run().backward(); });
+  EXPECT_EQ(forward.macs, kPlaces * kBatch * 4 * kWidth * (kInputs + kWidth));
+  EXPECT_EQ(forward.flops, 2 * forward.macs);
+  EXPECT_EQ(all.flops, 3 * forward.flops);
+  EXPECT_EQ(all.choices, std::set<std::string>{"lstm:onednn"});
+}
+
+TEST(Observe, EndsWithItsStep) {
+  const Work work = observe([] {});
+  at::mm(at::ones({2, 5}), at::ones({5, 3}));
+  EXPECT_EQ(work.flops, 0);
+}
+
+// ---- matmul against float64
+
+struct MatmulCase {
+  MatmulShape shape;
+  Precision precision;
+};
+
+class MatmulResult : public testing::TestWithParam<std::tuple<Backend, MatmulCase>> {};
+
+TEST_P(MatmulResult, IsThatOfFloat64) {
+  const auto& [backend, param] = GetParam();
+  const auto& [shape, precision] = param;
+  if (!is_here(backend, fixtures::Device::kCpu, precision)) {
+    GTEST_SKIP() << "built without oneDNN, or it has no bf16 on this CPU";
+  }
+  const nlohmann::json row{{"m", shape.m},
+                           {"n", shape.n},
+                           {"k", shape.k},
+                           {"transpose_a", shape.transpose_a},
+                           {"transpose_b", shape.transpose_b},
+                           {"bias", shape.bias}};
+  Fields fields(row, "test");
+  const auto op = make_matmul(fields, Pass::kForward);
+  Tensors inputs = op->inputs(3);
+  for (auto& input : inputs)
+    input = input.to(precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat);
+  Tensors outputs = op->call(inputs)();
+  if (backend != Backend::kTorch) {
+    outputs[0].fill_(-1);
+    const auto kernel = vendor_kernel(backend, op->problem(inputs, outputs), precision);
+    kernel->run();
+    EXPECT_NE(kernel->implementation(), "");
+  }
+
+  // Independent of the op's own LibTorch route: einsum over the factors as they are stored.
+  const at::Tensor a =
+      shape.transpose_a ? inputs[0].to(at::kDouble).t() : inputs[0].to(at::kDouble);
+  const at::Tensor b =
+      shape.transpose_b ? inputs[1].to(at::kDouble).t() : inputs[1].to(at::kDouble);
+  at::Tensor expected = (a.unsqueeze(2) * b.unsqueeze(0)).sum(1);
+  if (shape.bias) expected = expected + inputs[2].to(at::kDouble);
+  ASSERT_EQ(outputs[0].sizes(), (std::vector<int64_t>{shape.m, shape.n}));
+  const double scale = std::sqrt(static_cast<double>(shape.k + 1));
+  const double error = (outputs[0].to(at::kDouble) - expected).abs().max().item<double>();
+  EXPECT_LE(error, scale * (precision == Precision::kBf16 ? 3e-2 : 1e-5));
+}
+
+std::vector<MatmulCase> matmul_cases() {
+  std::vector<MatmulCase> cases;
+  for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        for (const bool bias : {false, true}) {
+          for (const auto& [m, n, k] :
+               {std::tuple{1, 1, 1}, {1, 7, 3}, {13, 1, 31}, {17, 23, 1}, {31, 29, 37}}) {
+            cases.push_back({{m, n, k, transpose_a, transpose_b, bias}, precision});
+          }
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+std::string matmul_case_name(const testing::TestParamInfo<MatmulResult::ParamType>& info) {
+  const auto& [backend, param] = info.param;
+  const auto& [m, n, k, transpose_a, transpose_b, bias] = param.shape;
+  return std::string(name(backend)) + "_" + std::string(name(param.precision)) + "_" +
+         std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+         (transpose_a ? "_ta" : "") + (transpose_b ? "_tb" : "") + (bias ? "_bias" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, MatmulResult,
+                         testing::Combine(testing::Values(Backend::kTorch, Backend::kOneDnn),
+                                          testing::ValuesIn(matmul_cases())),
+                         matmul_case_name);
+
+}  // namespace
+}  // namespace fathom::ops

@@ -1,0 +1,106 @@
+#include "ops/profiler/shape_profile.h"
+
+#include <ATen/ops/ctc_loss.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fixtures/machine/device.h"
+#include "ops/kernels/lstm_cell.h"
+#include "ops/types/shapes.h"
+#include "ops/types/table.h"
+
+namespace fathom::ops {
+namespace {
+
+class ShapeProfileTest : public testing::Test {
+ protected:
+  ShapeProfileTest() { fixtures::set_threads(1); }
+
+  const at::Tensor square = at::ones({64, 64});
+};
+
+/// What a shape took; a count of 0 where it is not there.
+ShapeTime shape_of(const ShapeProfile& profile, const std::vector<std::string>& keys) {
+  const auto found = std::find_if(profile.shapes.begin(), profile.shapes.end(),
+                                  [&](const ShapeTime& shape) { return shape.keys == keys; });
+  return found == profile.shapes.end() ? ShapeTime{} : *found;
+}
+
+TEST_F(ShapeProfileTest, TellsShapesApart) {
+  const at::Tensor wide = at::ones({64, 8});
+  const ShapeProfile found = shape_profile(
+      [&] {
+        at::linear(square, square);  // transposes one
+        at::mm(square, square);
+        at::mm(square, square);
+        at::mm(square, wide);
+        square.view({32, 128});
+      },
+      8);
+  EXPECT_EQ(found.steps, 4) << "the middle half";
+  const auto product = [&](int64_t n) {
+    const nlohmann::json fields{{"m", 64}, {"n", n}, {"k", 64}};
+    return shape_of(found, {shape_key(*op_type("matmul"), Pass::kForward, fields)});
+  };
+  EXPECT_EQ(product(64).count, 4 * 2);
+  EXPECT_EQ(product(8).count, 4);
+  EXPECT_EQ(product(8).op_class, OpClass::kMatrix);
+  double sum = 0;
+  for (const auto& shape : found.shapes) {
+    EXPECT_GE(shape.seconds, 0) << shape.type;
+    sum += shape.seconds;
+  }
+  EXPECT_NEAR(sum, found.seconds, 1e-9);
+  EXPECT_EQ(found.shapes.back().type, "framework");
+}
+
+TEST_F(ShapeProfileTest, GivesTheGradientOfAScopeItsShape) {
+  const at::Tensor weight = at::randn({8, 7}).requires_grad_();
+  const at::Tensor bias = at::randn({8}).requires_grad_();
+  const ShapeProfile found = shape_profile(
+      [&] {
+        LstmState state{.h = at::randn({3, 2}), .c = at::randn({3, 2})};
+        for (int i = 0; i < 4; ++i) state = lstm_cell(at::randn({3, 5}), state, weight, bias);
+        state.h.sum().backward();
+        for (const auto& leaf : {weight, bias}) leaf.mutable_grad().reset();
+      },
+      1);
+  int64_t forward = 0;
+  int64_t backward = 0;
+  for (const auto& shape : found.shapes) {
+    if (shape.keys.empty() || shape.type != "lstm_cell") continue;
+    EXPECT_GT(shape.seconds, 0) << shape.keys[0];
+    (shape.keys[0].starts_with("lstm_cell/backward/") ? backward : forward) += shape.count;
+  }
+  EXPECT_EQ(forward, 4);
+  EXPECT_EQ(backward, 4);
+}
+
+TEST_F(ShapeProfileTest, DoesNotHearTheOpsOfItsOwnLook) {
+  const at::Tensor scores = at::randn({9, 2, 4}).log_softmax(2);
+  const at::Tensor frames = at::full({2}, 9, at::kLong);
+  const at::Tensor counts = at::full({2}, 3, at::kLong);  // whose largest is part of the key
+  const at::Tensor labels = at::ones({2, 3}, at::kLong);
+  const ShapeProfile found =
+      shape_profile([&] { at::ctc_loss(scores, labels, frames, counts); }, 1);
+  EXPECT_EQ(found.steps, 1);
+  const nlohmann::json fields{{"frames", 9}, {"n", 2}, {"classes", 4}, {"labels", 3}};
+  EXPECT_EQ(shape_of(found, {shape_key(*op_type("ctc_loss"), Pass::kForward, fields)}).count, 1);
+}
+
+TEST_F(ShapeProfileTest, LeavesOutStepsThatRunOtherOps) {
+  int step = 0;
+  const auto other = [&] { ++step % 2 == 0 ? square.exp() : square.tanh(); };
+  EXPECT_EQ(shape_profile(other, 6).steps, 3);
+  int last = 0;
+  EXPECT_EQ(shape_profile([&] { ++last == 1 ? square.exp() : square.tanh(); }, 3).steps, 0);
+}
+
+}  // namespace
+}  // namespace fathom::ops

@@ -1,0 +1,82 @@
+#include "ops/types/shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace fathom::ops {
+namespace {
+
+TEST(RecordedShapes, AreThere) {
+  const auto rows = recorded_shapes();
+  const auto fc6 = std::find_if(rows.begin(), rows.end(), [](const ShapeRow& row) {
+    return row.name() == "op/matmul/vgg/fc6/forward";
+  });
+  ASSERT_NE(fc6, rows.end());
+  EXPECT_EQ(fc6->op->cost(fixtures::Precision::kFp32).flops, 2.0 * 8 * 4096 * 25088);
+}
+
+struct BrokenShapes {
+  const char* text;
+  const char* message;  ///< a part of it
+};
+
+class BrokenShapesFile : public testing::TestWithParam<BrokenShapes> {};
+
+TEST_P(BrokenShapesFile, IsNamedWithPlaceAndExpectation) {
+  try {
+    parse_shapes(GetParam().text, "my.json");
+    FAIL() << "accepted";
+  } catch (const ShapeError& error) {
+    EXPECT_EQ(std::string(error.what()).find("my.json: "), 0U) << error.what();
+    EXPECT_NE(std::string(error.what()).find(GetParam().message), std::string::npos)
+        << error.what();
+  }
+}
+
+#define ROW(fields)                                                                                     \
+  R"({"workload": "w", "rows": [{"op": "matmul", "layer": "l", "pass": "forward", "count": 1, )" fields \
+  "}]}"
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, BrokenShapesFile,
+    testing::Values(
+        BrokenShapes{"", "not JSON"}, BrokenShapes{R"({"workload": "w", "rows": [)", "not JSON"},
+        BrokenShapes{"[]", "expected an object"},
+        BrokenShapes{R"({"rows": []})", "\"workload\" is missing"},
+        BrokenShapes{R"({"workload": "w"})", "\"rows\" is missing"},
+        BrokenShapes{R"({"workload": "a b", "rows": []})",
+                     "expected letters, digits, _ and - only"},
+        BrokenShapes{R"({"workload": "w", "rows": 3})", "expected a list"},
+        BrokenShapes{R"({"workload": "w", "rows": [], "row": 1})", "unknown field \"row\""},
+        BrokenShapes{R"({"workload": "w", "rows": [7]})", "rows[0]: found 7, expected an object"},
+        BrokenShapes{R"({"workload": "w", "rows": [{"op": "matmull"}]})",
+                     "rows[0]: \"op\" is \"matmull\", expected one of matmul"},
+        BrokenShapes{
+            R"({"workload": "w", "rows": [{"op": "matmul", "layer": "l", "pass": "sideways"}]})",
+            "\"pass\" is \"sideways\", expected one of forward, dgrad"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1)"), "\"k\" is missing"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 0)"), "\"k\" is 0, expected an integer from 1"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": -5)"), "\"k\" is -5"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 2.5)"), "\"k\" is 2.5"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": "8")"), "\"k\" is \"8\""},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 99999999999)"),
+                     "expected an integer from 1 to 2147483648"},
+        BrokenShapes{ROW(R"("m": 2147483648, "n": 2147483648, "k": 1)"), "GB, this machine has"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 1, "bias": 1)"),
+                     "\"bias\" is 1, expected true or false"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 1, "kk": 1)"), "unknown field \"kk\", expected"}));
+
+TEST(ShapesFile, RefusesTwoRowsOfOneName) {
+  const std::string row =
+      R"({"op": "matmul", "layer": "l", "pass": "forward", "count": 1, "m": 1, "n": 1, "k": 1})";
+  EXPECT_THROW(parse_shapes(R"({"workload": "w", "rows": [)" + row + "," + row + "]}", "my.json"),
+               ShapeError);
+}
+
+TEST(ShapesFile, ThatCannotBeReadIsNamed) {
+  EXPECT_THROW(read_shapes("/nonexistent/shapes.json"), ShapeError);
+}
+
+}  // namespace
+}  // namespace fathom::ops

@@ -1,0 +1,151 @@
+"""How results/history finds changes, in series whose answers are known."""
+
+import numpy as np
+import pytest
+
+from fathom_history import context, svg
+from fathom_history.changes import find
+from fathom_history.machines import Series
+from fathom_history.stack import layers
+
+NOISE = np.array([0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.4])  # percent, of ten runs
+
+
+def series(us, kind="step", label="matrix"):
+    us = np.array(us, dtype=float)
+    return Series("row", kind, us, us, us, (label,) * len(us))
+
+
+def runs(*levels):
+    """Runs around levels of (microseconds, count)."""
+    us = np.repeat([level for level, _ in levels], [count for _, count in levels])
+    return us * (1 + np.resize(NOISE, len(us)) / 100)
+
+
+def places(us, kind="step", smallest=2):
+    return [change.run for change in find(series(us, kind), smallest).changes]
+
+
+@pytest.mark.parametrize("us", [[10] * 12, [1 / 3] * 40, [10, 11], [10]])
+def test_runs_that_are_alike_or_few_have_not_changed(us):
+    assert places(us) == []
+
+
+def test_every_change_is_found_with_its_means():
+    found = find(series(runs((100, 20), (130, 20), (110, 20))), 2)
+    assert [change.run for change in found.changes] == [20, 40] and found.aside == []
+    first, second = found.changes
+    assert (first.old_us, first.new_us) == pytest.approx((100, 130), rel=0.005)
+    assert first.percent == pytest.approx(30, abs=1) and first.p < 1e-12
+    assert second.old == tuple(range(20, 40)) and second.new == tuple(range(40, 60))
+
+
+def test_a_single_run_is_set_aside():
+    found = find(series(runs((100, 9), (140, 1), (100, 12))), 2)
+    assert found.changes == [] and found.aside == [9]
+
+
+def test_single_runs_do_not_hide_a_change():
+    us = runs((100, 20), (105, 20))
+    us[[3, 11, 27, 33]] *= 1.4
+    found = find(series(us), 2)
+    assert [change.run for change in found.changes] == [20] and found.aside == [3, 11, 27, 33]
+
+
+def test_a_single_first_run_is_set_aside():
+    found = find(series(runs((140, 1), (100, 15))), 2)
+    assert found.changes == [] and found.aside == [0]
+
+
+def test_two_runs_are_a_level_of_their_own():
+    found = find(series(runs((100, 10), (140, 2), (100, 10))), 2)
+    assert [change.run for change in found.changes] == [10, 12] and found.aside == []
+
+
+def test_the_newest_run_alone_counts_where_it_is_clear():
+    assert places(runs((100, 20), (120, 1))) == [20]
+
+
+def test_the_newest_run_alone_needs_more_certainty_than_two():
+    us = runs((100, 10), (104, 1))
+    found = find(series(us), 2)
+    assert found.changes == [] and found.aside == [10]
+    assert places(np.append(us, 104)) == [10]
+
+
+def test_missing_runs_are_stepped_over():
+    us = runs((100, 10), (120, 10))
+    us[[4, 9, 10]] = np.nan
+    (change,) = find(series(us), 2).changes
+    assert change.old[-1] == 8 and change.run == 11
+
+
+@pytest.mark.parametrize("smallest, found", [(2, [15]), (5, [])])
+def test_small_changes_do_not_count(smallest, found):
+    assert places(runs((100, 15), (104, 15)), smallest=smallest) == found
+
+
+@pytest.mark.parametrize("kind, most", [("step", 0.04), ("op", 0.01)])
+def test_noise_is_rarely_taken_for_a_change(kind, most):
+    random = np.random.default_rng(1)
+    rows = 100 * (1 + 0.03 * random.standard_normal((500, 30)))
+    assert np.mean([bool(places(us, kind)) for us in rows]) <= most
+
+
+def test_a_change_is_mostly_found_at_its_second_run():
+    random = np.random.default_rng(1)
+    rows = 100 * (1 + 0.01 * random.standard_normal((200, 32)))
+    rows[:, 30:] *= 1.05
+    assert np.mean([30 in places(us) for us in rows]) >= 0.85
+
+
+# --- what else changed
+
+
+class Run:
+    def __init__(self, **fields):
+        self.context = fields
+
+
+def test_a_field_that_a_run_lacks_stays_as_it_was():
+    fields = [{"onednn": "3.2"}, {}, {"onednn": "3.2"}, {}, {"onednn": "3.3"}]
+    (mark,) = context.marks([Run(**one) for one in fields])
+    assert (mark.run, mark.letter, mark.words) == (4, "A", "onednn 3.2 → 3.3")
+
+
+def test_a_peak_that_wavers_is_no_mark_and_one_that_drifts_is():
+    peaks = [100, 94, 106, 95, 105, 107, 109, 112, 113]
+    found = context.marks([Run(peak_bytes_cpu_threads1=f"{peak} GB/s, copy") for peak in peaks])
+    assert [mark.run for mark in found] == [7]
+
+
+def test_what_differs_in_every_run_is_no_mark():
+    fields = [{"date": day, "git_commit": day, "host_name": day, "load_avg": day} for day in "abc"]
+    assert context.marks([Run(**one) for one in fields]) == []
+
+
+@pytest.mark.parametrize("number, text", [(0, "A"), (25, "Z"), (26, "AA"), (53, "BB")])
+def test_marks_have_letters(number, text):
+    assert context.letter(number) == text
+
+
+# --- drawing
+
+
+@pytest.mark.parametrize(
+    "low, high", [(0, 1), (9.6, 10.4), (0, 1e-3), (95_000, 132_000), (3.1, 3.3)]
+)
+def test_axes_have_few_round_ticks(low, high):
+    ticks = svg.Scale(low, high, 0, 100).ticks()
+    assert 2 <= len(ticks) <= 6 and low <= ticks[0] and ticks[-1] <= high * (1 + 1e-9)
+    assert np.ptp(np.diff(ticks)) == pytest.approx(0, abs=1e-9 * high)
+
+
+def test_a_stack_shows_the_longest_types_and_the_others():
+    types = {f"type{us}": series([us, us]) for us in range(1, 10)}
+    types["view"] = types["framework"] = series([1, 2], label="framework")
+    made = layers(types)
+    names = [layer.name for layer in made]
+    assert names == ["type9", "type8", "type7", "type6", "type5", "type4", "others"]
+    assert sum(layer.us for layer in made).tolist() == [47, 49]
+    assert len({layer.colour for layer in made}) == len(made)
