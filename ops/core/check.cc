@@ -99,7 +99,7 @@ Tensors cloned(const Tensors& tensors) {
 }
 
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
-                  double slack, std::size_t first) {
+                  double tolerance_factor, std::size_t first) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (found[i].sizes() != expected[i].sizes()) {
       std::ostringstream what;
@@ -107,7 +107,7 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
            << expected[i].sizes();
       throw std::runtime_error(what.str());
     }
-    expect_close(first + i, found[i], expected[i], slack * tolerance(precision));
+    expect_close(first + i, found[i], expected[i], tolerance_factor * tolerance(precision));
   }
 }
 
@@ -117,7 +117,7 @@ Tensors Op::exact(const Tensors& inputs) const {
 
 void Op::check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision precision,
                const Call& reference) const {
-  expect_close(outputs, reference(), precision, slack(precision));
+  expect_close(outputs, reference(), precision, tolerance_factor(precision));
 }
 
 }  // namespace fathom::ops

@@ -14,8 +14,9 @@ class CompositeOp final : public Op {
     const bool backward = pass_ == Pass::kBackward;
     const double floats =
         composite_.read + composite_.written + (backward ? composite_.gradients : 0);
-    return {.flops = (backward ? 4 : 2) * composite_.products,
-            .bytes = element_bytes(precision) * floats + kIndexBytes * composite_.integers};
+    return {.flops = (backward ? 4 : 2) * composite_.macs,
+            .bytes = element_bytes(precision) * floats + kIndexBytes * composite_.integers,
+            .macs = composite_.macs};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {
@@ -23,7 +24,7 @@ class CompositeOp final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draws(seed);
+    RandomInputs draws(seed);
     Tensors made = composite_.leaves(draws);
     if (pass_ == Pass::kForward) return made;
     for (const auto& output : composite_.forward(made))
@@ -50,8 +51,8 @@ class CompositeOp final : public Op {
     return composite_.problem(in, out);
   }
 
-  double slack(fixtures::Precision /*precision*/) const override {
-    return pass_ == Pass::kBackward ? composite_.slack : 1;
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    return pass_ == Pass::kBackward ? composite_.tolerance_factor : 1;
   }
 
  private:

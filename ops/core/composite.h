@@ -10,12 +10,12 @@ namespace fathom::ops {
 /// An op of several calls of LibTorch, with autograd's gradient.
 struct Composite {
   /// Its inputs: first those that have gradients, all of floating type.
-  std::function<Tensors(Draws&)> leaves;
+  std::function<Tensors(RandomInputs&)> leaves;
   std::size_t with_gradient;
   std::function<Tensors(const Tensors&)> forward;
   std::size_t outputs;
   /// Multiply-adds of its matrix products, which alone count as FLOPs (benchdnn's rule).
-  double products;
+  double macs;
   double read;       ///< elements of floating type that forward reads
   double written;    ///< and writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
@@ -24,8 +24,8 @@ struct Composite {
   /// Op::problem of both passes, for the backends that it lists.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
   std::vector<Backend> vendors = {};
-  double slack = 4;      ///< of a gradient's check: it goes through a chain of rounded results
-  double integers = 0;   ///< that both read
+  double tolerance_factor = 4;  ///< of a gradient, which goes through a chain of rounded results
+  double integers = 0;          ///< that both read
   double untouched = 0;  ///< elements of floating type of the leaves that forward does not touch
 };
 

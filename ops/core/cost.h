@@ -6,8 +6,9 @@ namespace fathom::ops {
 
 /// What one call of an op costs at least.
 struct Cost {
-  double flops;  ///< an add or a multiply counts one, a multiply-add two
-  double bytes;  ///< every input read once, every output written once
+  double flops;     ///< an add or a multiply counts one, a multiply-add two
+  double bytes;     ///< every input read once, every output written once
+  double macs = 0;  ///< multiply-adds of its products with padding counted, the papers' convention
 };
 
 /// Of an element of floating type.

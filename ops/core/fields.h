@@ -2,67 +2,132 @@
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <stdexcept>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 namespace fathom::ops {
 
-/// A shape file cannot be used; says the file, the place, what was found and what was expected.
-class ShapeError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+using Pair = std::array<int64_t, 2>;  ///< {height, width}
+using Sizes = std::vector<int64_t>;   ///< extents of a tensor
+
+using FieldValue = std::variant<int64_t, double, bool, Pair, Sizes, std::vector<Sizes>>;
+
+/// The fields of a shape as a shapes file holds them; fields that have their default are left out.
+using FieldRow = std::vector<std::pair<std::string, FieldValue>>;
+
+/// What a field takes.
+enum class FieldKind {
+  kExtent,   ///< an integer, 1 .. 2^31
+  kCount,    ///< an integer, 0 .. 2^31: a dimension
+  kNumber,   ///< a number
+  kShare,    ///< a number above 0 and below 1
+  kFlag,     ///< true or false
+  kPair,     ///< [height, width]
+  kSizes,    ///< the extents of a tensor, at least one
+  kCounts,   ///< a list of integers, 0 .. 2^31
+  kTensors,  ///< the extents of several tensors, at least one tensor
 };
 
-/// The fields of one shape row, read by name. Every miss is a ShapeError that names `place` and the
-/// field.
+struct FieldSpec {
+  const char* name;
+  FieldKind kind;
+  int64_t least = 1;         ///< of each element of a pair
+  const char* same_as = "";  ///< the field whose value is the default
+};
+
+/// Visits the fields of a shape. A shape names each of its fields once, in `visit(Fields&)`; that
+/// reads a row of a shapes file (FieldReader), writes one (written()) and lists the fields
+/// (described()).
 class Fields {
  public:
-  Fields(const nlohmann::json& row, std::string place);
+  virtual ~Fields() = default;
 
-  /// An extent, 1 .. 2^31.
-  int64_t extent(const char* field);
-  int64_t extent(const char* field, int64_t fallback);
-  /// {height, width}, each at least `least`.
-  std::array<int64_t, 2> pair(const char* field, int64_t least);
-  std::array<int64_t, 2> pair(const char* field, int64_t least,
-                              const std::array<int64_t, 2>& fallback);
-  double number(const char* field);
-  /// A tensor's extents, at least one.
-  std::vector<int64_t> sizes(const char* field);
-  /// Extents of several tensors, at least one tensor.
-  std::vector<std::vector<int64_t>> tensors(const char* field);
-  /// Integers, 0 .. 2^31: dimensions or paddings.
-  std::vector<int64_t> counts(const char* field);
-  int64_t count(const char* field);
-  /// A part of all, above 0 and below 1.
-  double share(const char* field);
-  /// Whether an optional field is there.
-  bool has(const char* field);
-  bool flag(const char* field, bool fallback = false);
-  std::string text(const char* field);
-  const nlohmann::json& list(const char* field);
-  /// One of `allowed`; returns its index.
-  template <typename Names>
-  std::size_t choice(const char* field, const Names& allowed) {
-    return choose(field, {allowed.begin(), allowed.end()});
+  void extent(const char* name, int64_t& value, std::optional<int64_t> fallback = {}) {
+    field({name, FieldKind::kExtent}, value, fallback);
   }
-  /// Call after the last read: a field that nobody asked for is a mistyped one.
-  void done() const;
+  void count(const char* name, int64_t& value) { field({name, FieldKind::kCount}, value, {}); }
+  void number(const char* name, double& value) { field({name, FieldKind::kNumber}, value, {}); }
+  void share(const char* name, double& value) { field({name, FieldKind::kShare}, value, {}); }
+  void flag(const char* name, bool& value) {
+    field({name, FieldKind::kFlag}, value, std::optional(false));
+  }
+  void pair(const char* name, Pair& value, int64_t least) {
+    field({name, FieldKind::kPair, least}, value, {});
+  }
+  void pair(const char* name, Pair& value, int64_t least, const Pair& fallback,
+            const char* same_as = "") {
+    field({name, FieldKind::kPair, least, same_as}, value, std::optional(fallback));
+  }
+  void sizes(const char* name, Sizes& value) { field({name, FieldKind::kSizes}, value, {}); }
+  void sizes(const char* name, Sizes& value, const Sizes& fallback, const char* same_as) {
+    field({name, FieldKind::kSizes, 1, same_as}, value, std::optional(fallback));
+  }
+  void counts(const char* name, Sizes& value) { field({name, FieldKind::kCounts}, value, {}); }
+  void counts(const char* name, Sizes& value, const Sizes& fallback) {
+    field({name, FieldKind::kCounts}, value, std::optional(fallback));
+  }
+  void tensors(const char* name, std::vector<Sizes>& value) {
+    field({name, FieldKind::kTensors}, value, {});
+  }
 
-  [[noreturn]] void fail(const std::string& what) const;
+  /// Refuses a row whose fields do not fit together.
+  virtual void require(bool /*holds*/, const std::string& /*problem*/) {}
+
+ protected:
+  /// `value` is read or written; a field without a `fallback` must be there.
+  virtual void visit(const FieldSpec& spec, FieldValue& value, const FieldValue* fallback) = 0;
 
  private:
-  const nlohmann::json& value(const char* field);
-  int64_t checked(int64_t least, const std::string& place, const nlohmann::json& found) const;
-  std::vector<int64_t> checked_sizes(const std::string& place, const nlohmann::json& found) const;
-  std::size_t choose(const char* field, const std::vector<std::string_view>& allowed);
-
-  const nlohmann::json& row_;
-  std::string place_;
-  std::set<std::string> known_;
+  template <typename T>
+  void field(const FieldSpec& spec, T& value, const std::optional<T>& fallback) {
+    FieldValue any = std::move(value);
+    if (fallback) {
+      const FieldValue usual = *fallback;
+      visit(spec, any, &usual);
+    } else {
+      visit(spec, any, nullptr);
+    }
+    value = std::get<T>(std::move(any));
+  }
 };
+
+/// The fields of `visit` as a row.
+FieldRow written(void (*visit)(void* shape, Fields& fields), void* shape);
+
+template <typename Shape>
+FieldRow written(Shape shape) {
+  return written([](void* any, Fields& fields) { static_cast<Shape*>(any)->visit(fields); },
+                 &shape);
+}
+
+/// Reads fields from a row that written() gave.
+class FieldLoader final : public Fields {
+ public:
+  explicit FieldLoader(const FieldRow& row) : row_(row) {}
+
+ protected:
+  void visit(const FieldSpec& spec, FieldValue& value, const FieldValue* fallback) override;
+
+ private:
+  const FieldRow& row_;
+};
+
+/// A field for people: its name, what it takes and its default ("" where it must be given).
+struct FieldDescription {
+  std::string name;
+  std::string takes;
+  std::string fallback;
+};
+
+/// The fields that `visit` names.
+std::vector<FieldDescription> described(const std::function<void(Fields& fields)>& visit);
+
+/// As JSON.
+std::string json_text(const FieldValue& value);
+std::string json_text(const FieldRow& row);
 
 }  // namespace fathom::ops

@@ -9,9 +9,10 @@
 namespace fathom::ops {
 
 /// Inputs drawn one after the other: the same seed, the same tensors.
-class Draws {
+class RandomInputs {
  public:
-  explicit Draws(uint64_t seed) : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {}
+  explicit RandomInputs(uint64_t seed)
+      : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {}
 
   at::Tensor normal(at::IntArrayRef sizes, double deviation = 1) {
     return at::empty(sizes).normal_(0, deviation, generator_);

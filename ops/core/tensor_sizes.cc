@@ -15,13 +15,13 @@ bool is_plain(const c10::IValue& argument) {
          tensor.numel() > 0;
 }
 
-std::vector<int64_t> extents(const at::Tensor& tensor) {
-  return tensor.dim() == 0 ? std::vector<int64_t>{1} : tensor.sizes().vec();
+Sizes tensor_sizes(const at::Tensor& tensor) {
+  return tensor.dim() == 0 ? Sizes{1} : tensor.sizes().vec();
 }
 
-std::vector<std::vector<int64_t>> extents(const std::vector<at::Tensor>& tensors) {
-  std::vector<std::vector<int64_t>> all;
-  for (const auto& tensor : tensors) all.push_back(extents(tensor));
+std::vector<Sizes> tensor_sizes(const std::vector<at::Tensor>& tensors) {
+  std::vector<Sizes> all;
+  for (const auto& tensor : tensors) all.push_back(tensor_sizes(tensor));
   return all;
 }
 

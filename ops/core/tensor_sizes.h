@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "ops/core/fields.h"
+
 namespace fathom::ops {
 
 /// Elements of a tensor, as floating point: products of mistyped extents must not wrap around.
@@ -13,8 +15,8 @@ double elements(at::IntArrayRef sizes);
 /// Whether an argument is a tensor that rows can describe: dense, of floating type, not empty.
 bool is_plain(const c10::IValue& argument);
 
-/// A seen tensor's extents as rows list them: a scalar has [1].
-std::vector<int64_t> extents(const at::Tensor& tensor);
-std::vector<std::vector<int64_t>> extents(const std::vector<at::Tensor>& tensors);
+/// The extents of a tensor as rows list them: a scalar has [1].
+Sizes tensor_sizes(const at::Tensor& tensor);
+std::vector<Sizes> tensor_sizes(const std::vector<at::Tensor>& tensors);
 
 }  // namespace fathom::ops

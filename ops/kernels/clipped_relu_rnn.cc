@@ -10,10 +10,6 @@
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "ops/core/buffer.h"
-#include "ops/core/random_inputs.h"
-#include "ops/types/table.h"
-
 namespace fathom::ops {
 namespace {
 
@@ -102,81 +98,6 @@ class Function : public torch::autograd::Function<Function> {
   }
 };
 
-/// Forward {x [T, N, H], recurrent [H, H], frames [N]} gives {h}. Backward {h, recurrent, g} gives
-/// {dx, drecurrent}: over the states themselves, since a state that rounding moves off 0 or 20 has
-/// another gradient.
-class ClippedReluRnn final : public Op {
- public:
-  ClippedReluRnn(int64_t frames, int64_t n, int64_t width, Direction direction, Pass pass)
-      : frames_(frames), n_(n), width_(width), direction_(direction), pass_(pass) {}
-
-  /// The first frame follows none. Backward has two products a frame.
-  Cost cost(fixtures::Precision precision) const override {
-    const bool backward = pass_ == Pass::kBackward;
-    const auto states = static_cast<double>(frames_ * n_ * width_);
-    const auto recurrent = static_cast<double>(width_ * width_);
-    const double products = static_cast<double>((frames_ - 1) * n_) * recurrent;
-    const double floats = backward ? 3 * states + 2 * recurrent : 2 * states + recurrent;
-    return {.flops = (backward ? 4 : 2) * products,
-            .bytes = element_bytes(precision) * floats +
-                     (backward ? 0 : kIndexBytes * static_cast<double>(n_))};
-  }
-
-  /// Utterances are of half to all frames.
-  Tensors inputs(uint64_t seed) const override {
-    Draws draws(seed);
-    const at::Tensor x = draws.normal({frames_, n_, width_});
-    const at::Tensor recurrent = draws.weight({width_, width_}, width_);
-    const at::Tensor frames = draws.integers({n_}, (frames_ + 1) / 2, frames_ + 1);
-    if (pass_ == Pass::kForward) return {x, recurrent, frames};
-    const at::Tensor h = clipped_relu_rnn(x, recurrent, frames, direction_);
-    return {h, recurrent, draws.normal({frames_, n_, width_})};
-  }
-
-  Call call(const Tensors& in) const override {
-    if (pass_ == Pass::kForward) {
-      return [x = in[0], recurrent = in[1], frames = in[2].cpu(),
-              direction = direction_]() -> Tensors {
-        return {clipped_relu_rnn(x, recurrent, frames, direction)};
-      };
-    }
-    return [h = in[0], recurrent = in[1], g = in[2], direction = direction_]() -> Tensors {
-      const auto [dx, drecurrent] = clipped_relu_rnn_backward(g, h, recurrent, direction);
-      return {dx, drecurrent};
-    };
-  }
-
-  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
-
-  Problem problem(const Tensors& in, const Tensors& out) const override {
-    const bool forward = pass_ == Pass::kForward;
-    ClippedRnnProblem problem{.most = kClip,
-                              .reverse = direction_ == Direction::kBackward,
-                              .recurrent = buffer(in[1]),
-                              .h = buffer(forward ? out[0] : in[0]),
-                              .pass = {}};
-    if (forward) {
-      const auto* frames = in[2].const_data_ptr<int64_t>();
-      problem.pass =
-          ClippedRnnProblem::Forward{.x = buffer(in[0]), .frames = {frames, frames + n_}};
-    } else {
-      problem.pass = ClippedRnnProblem::Backward{
-          .g = buffer(in[2]), .dx = buffer(out[0]), .drecurrent = buffer(out[1])};
-    }
-    return problem;
-  }
-
-  /// Each frame rounds what the next one builds on.
-  double slack(fixtures::Precision /*precision*/) const override { return 4; }
-
- private:
-  int64_t frames_;
-  int64_t n_;
-  int64_t width_;
-  Direction direction_;
-  Pass pass_;
-};
-
 }  // namespace
 
 ClippedReluRnnGradients clipped_relu_rnn_backward(const at::Tensor& g, const at::Tensor& h,
@@ -191,7 +112,7 @@ at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
                             const at::Tensor& frames, Direction direction) {
   const at::DeviceType device = x.device().type();
   const bool backwards = direction == Direction::kBackward;
-  RECORD_USER_SCOPE_WITH_INPUTS("op:rnn", (std::vector<c10::IValue>{x, backwards}));
+  RECORD_USER_SCOPE_WITH_INPUTS("op:clipped_relu_rnn", (std::vector<c10::IValue>{x, backwards}));
   if (!at::autocast::is_autocast_enabled(device)) {
     return Function::apply(x.contiguous(), recurrent, frames, backwards);
   }
@@ -199,22 +120,6 @@ at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
   const at::Tensor cast_x = at::autocast::cached_cast(type, x, device);
   const at::Tensor cast_recurrent = at::autocast::cached_cast(type, recurrent, device);
   return Function::apply(cast_x.contiguous(), cast_recurrent, frames, backwards);
-}
-
-std::unique_ptr<Op> make_rnn(Fields& fields, Pass pass) {
-  const int64_t frames = fields.extent("frames");
-  const int64_t n = fields.extent("n");
-  const int64_t width = fields.extent("width");
-  const auto direction = fields.flag("reverse") ? Direction::kBackward : Direction::kForward;
-  return std::make_unique<ClippedReluRnn>(frames, n, width, direction, pass);
-}
-
-std::vector<SeenOp> recognise_rnn(const Seen& seen) {
-  if (seen.name != "op:rnn" || seen.arguments.size() != 2) return {};
-  const at::Tensor& x = seen.arguments[0].toTensor();
-  nlohmann::ordered_json fields{{"frames", x.size(0)}, {"n", x.size(1)}, {"width", x.size(2)}};
-  if (seen.arguments[1].toBool()) fields["reverse"] = true;
-  return {{Pass::kForward, fields}};
 }
 
 }  // namespace fathom::ops

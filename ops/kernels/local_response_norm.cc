@@ -1,14 +1,10 @@
 #include "ops/kernels/local_response_norm.h"
 
-#include <c10/util/accumulate.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/functional/normalization.h>
 
-#include "ops/core/buffer.h"
-#include "ops/core/composite.h"
 #include "ops/kernels/local_response_norm_cpu.h"
 #include "ops/kernels/local_response_norm_cuda.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -46,11 +42,11 @@ class Function : public torch::autograd::Function<Function> {
   }
 };
 
-/// LibTorch's: a padded 3-d pooling and a power. Its pooling on the CPU takes no bf16, which
-/// autocast turns into fp32 for it.
-at::Tensor composite(const at::Tensor& x, const LocalResponseNorm& norm) {
+}  // namespace
+
+at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
   if (x.is_cpu() && x.scalar_type() == at::kBFloat16) {
-    return composite(x.to(at::kFloat), norm).to(at::kBFloat16);
+    return composed_local_response_norm(x.to(at::kFloat), norm).to(at::kBFloat16);
   }
   return torch::nn::functional::local_response_norm(
       x, torch::nn::functional::LocalResponseNormFuncOptions(norm.size)
@@ -58,8 +54,6 @@ at::Tensor composite(const at::Tensor& x, const LocalResponseNorm& norm) {
              .beta(norm.beta)
              .k(norm.bias));
 }
-
-}  // namespace
 
 at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
   RECORD_USER_SCOPE_WITH_INPUTS(
@@ -70,60 +64,7 @@ at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& nor
   if (x.is_cpu() || has_local_response_norm_cuda(x, norm)) {
     return Function::apply(x.contiguous(), norm);
   }
-  return composite(x, norm);
-}
-
-/// {x} gives {y}.
-std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
-  const auto sizes = fields.sizes("sizes");
-  const LocalResponseNorm norm{.size = fields.extent("size"),
-                               .alpha = fields.number("alpha"),
-                               .beta = fields.number("beta"),
-                               .bias = fields.number("bias")};
-  if (sizes.size() != 4) fields.fail("\"sizes\" are not four, expected [N, C, H, W]");
-  if (norm.size % 2 == 0) {
-    fields.fail("\"size\" is " + std::to_string(norm.size) + ", expected an odd number");
-  }
-  const auto elements = static_cast<double>(c10::multiply_integers(sizes));
-  return make_composite(
-      {.leaves = [sizes](Draws& draws) -> Tensors { return {draws.normal(sizes)}; },
-       .with_gradient = 1,
-       .forward = [norm](const Tensors& in) -> Tensors { return {composite(in[0], norm)}; },
-       .outputs = 1,
-       .products = 0,
-       .read = elements,
-       .written = elements,
-       .gradients = elements,
-       .native = [norm](const Tensors& in) -> Tensors {
-         return {local_response_norm(in[0], norm)};
-       },
-       .native_in_steps = true,
-       .problem =
-           [norm](const Tensors& in, const Tensors& out) {
-             ResponseNormProblem problem{.x = buffer(in[0]),
-                                         .y = buffer(out[0]),
-                                         .size = norm.size,
-                                         .alpha = norm.alpha,
-                                         .beta = norm.beta,
-                                         .bias = norm.bias};
-             if (in.size() > 1) {
-               problem.y = buffer(in[1]);
-               problem.dx = buffer(out[0]);
-             }
-             return problem;
-           },
-       .vendors = {Backend::kOneDnn, Backend::kCudnn}},
-      pass);
-}
-
-std::vector<SeenOp> recognise_local_response_norm(const Seen& seen) {
-  if (seen.name != "op:local_response_norm" || seen.arguments.size() != 5) return {};
-  return {{Pass::kForward,
-           {{"sizes", seen.arguments[0].toTensor().sizes().vec()},
-            {"size", seen.arguments[1].toInt()},
-            {"alpha", seen.arguments[2].toDouble()},
-            {"beta", seen.arguments[3].toDouble()},
-            {"bias", seen.arguments[4].toDouble()}}}};
+  return composed_local_response_norm(x, norm);
 }
 
 }  // namespace fathom::ops

@@ -12,4 +12,8 @@ namespace fathom::ops {
 /// c10::Error for an even size.
 at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm);
 
+/// LibTorch's composite: a padded 3-d pooling and a power. Its pooling on the CPU takes no bf16,
+/// for which the composite runs in fp32.
+at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm);
+
 }  // namespace fathom::ops

@@ -17,9 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "ops/core/composite.h"
-#include "ops/types/table.h"
-
 namespace fathom::ops {
 namespace {
 
@@ -87,54 +84,6 @@ at::Tensor sampled_softmax(const at::Tensor& x, const at::Tensor& weight, const 
       (at::bmm(x, rows[1].transpose(1, 2)).to(type) + offsets[1].unsqueeze(1))
           .masked_fill(hit, -std::numeric_limits<double>::infinity());
   return at::cat({own.unsqueeze(2), others}, 2).logsumexp(2) - own;
-}
-
-/// {x, weight, bias, labels, candidates' ids and tries} gives {losses}. A gradient fills tensors as
-/// large as `weight` and `bias`, of which forward looks up some rows.
-std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
-  const int64_t positions = fields.extent("positions");
-  const int64_t n = fields.extent("n");
-  const int64_t width = fields.extent("width");
-  const int64_t classes = fields.extent("classes");
-  const int64_t count = fields.extent("candidates");
-  if (count > classes) fields.fail("\"candidates\" are more than \"classes\"");
-  const auto x = static_cast<double>(positions * n * width);
-  const auto ids = static_cast<double>(positions * (n + count));
-  return make_composite(
-      {.leaves = [=](Draws& draws) -> Tensors {
-         const Candidates drawn = draw_log_uniform(positions, count, classes, draws.generator());
-         return {draws.normal({positions, n, width}),
-                 draws.weight({classes, width}, width),
-                 draws.normal({classes}, 0.1),
-                 draws.words({positions, n}, classes),
-                 drawn.ids,
-                 drawn.tries};
-       },
-       .with_gradient = 3,
-       .forward = [](const Tensors& in) -> Tensors {
-         return {sampled_softmax(in[0], in[1], in[2], in[3], {.ids = in[4], .tries = in[5]})};
-       },
-       .outputs = 1,
-       .products = x* static_cast<double>(1 + count),
-       .read = x + ids* static_cast<double>(width + 1) + static_cast<double>(positions),
-       .written = static_cast<double>(positions * n),
-       .gradients = x + static_cast<double>(classes) * static_cast<double>(width + 1),
-       .slack = 16,  // a frequent word's gradients are added up in their own type
-       .integers = ids,
-       .untouched =
-           std::max(static_cast<double>(classes) - ids, 0.0) * static_cast<double>(width + 1)},
-      pass);
-}
-
-std::vector<SeenOp> recognise_sampled_softmax(const Seen& seen) {
-  if (seen.name != "op:sampled_softmax" || seen.arguments.size() != 3) return {};
-  const at::Tensor& x = seen.arguments[0].toTensor();
-  return {{Pass::kForward,
-           {{"positions", x.size(0)},
-            {"n", x.size(1)},
-            {"width", x.size(2)},
-            {"classes", seen.arguments[1].toTensor().size(0)},
-            {"candidates", seen.arguments[2].toTensor().size(1)}}}};
 }
 
 }  // namespace fathom::ops

@@ -14,10 +14,10 @@ struct Candidates {
   at::Tensor tries;  ///< [T, 1] float, the draws that a row took
 };
 
-/// Draws `count` different ones of `classes` classes for each of `positions` from the log-uniform
-/// distribution P(k) = log((k + 2) / (k + 1)) / log(classes + 1), near Zipf's law for words in
-/// order of frequency. On the CPU, by LibTorch's generator there or another one for the CPU. Throws
-/// std::invalid_argument for more candidates than classes.
+/// RandomInputs `count` different ones of `classes` classes for each of `positions` from the
+/// log-uniform distribution P(k) = log((k + 2) / (k + 1)) / log(classes + 1), near Zipf's law for
+/// words in order of frequency. On the CPU, by LibTorch's generator there or another one for the
+/// CPU. Throws std::invalid_argument for more candidates than classes.
 Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes,
                             const std::optional<at::Generator>& generator = std::nullopt);
 

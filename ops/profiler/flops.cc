@@ -1,14 +1,11 @@
 #include "ops/profiler/flops.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
-#include <ATen/record_function.h>
-
 #include <map>
-#include <mutex>
 #include <string_view>
+#include <vector>
 
-#include "ops/core/call_args.h"
+#include "ops/profiler/match.h"
+#include "ops/profiler/watch.h"
 
 // The release LibTorch never sets the flag that a debug build's RecordFunction::inputs() asserts.
 #ifndef NDEBUG
@@ -19,100 +16,99 @@
 namespace fathom::ops {
 namespace {
 
-// RecordFunction takes plain function pointers, so what it writes to cannot travel with the
-// callback.
-std::mutex work_mutex;
-Work* work = nullptr;
+/// Calls that tell which of several ways LibTorch took.
+const std::map<std::string_view, std::string> kChoices{
+    {"aten::_ctc_loss", "ctc:native"},
+    {"aten::_cudnn_ctc_loss", "ctc:cudnn"},
+    {"aten::mkldnn_rnn_layer", "lstm:onednn"},
+    {"aten::_cudnn_rnn", "lstm:cudnn"},
+};
 
-using Arguments = c10::ArrayRef<const c10::IValue>;
+struct Products {
+  double flops = 0;
+  double macs = 0;
 
-void add_matmul(const at::Tensor& a, const at::Tensor& b, double batch, bool bias) {
-  const MatmulShape shape{.m = a.size(-2), .n = b.size(-1), .k = a.size(-1), .bias = bias};
-  const double flops = batch * matmul_cost(shape, fixtures::Precision::kFp32).flops;
-  work->flops += flops;
-  work->macs += flops / 2;
-  if (a.dim() == 2) work->matmuls.push_back(shape);
-}
-
-/// Multiply-accumulates of an LSTM layer's, or several layers', forward pass: each weight meets
-/// each position of each sequence once. `input` is [T, N, I].
-double rnn_macs(const at::Tensor& input, const std::vector<at::Tensor>& weights) {
-  double elements = 0;
-  for (const auto& weight : weights) {
-    if (weight.dim() == 2) elements += static_cast<double>(weight.numel());  // others are biases
+  Products& operator+=(const Products& other) {
+    flops += other.flops;
+    macs += other.macs;
+    return *this;
   }
-  return elements * static_cast<double>(input.size(0) * input.size(1));
+};
+
+/// What the ops of a call cost; their macs count in a forward pass only.
+Products products(const Match& found, bool backward) {
+  Products sum;
+  for (const auto& op : found.ops) {
+    if (found.type->op_class != OpClass::kMatrix && found.type->op_class != OpClass::kConvolution)
+      continue;
+    FieldLoader fields(op.fields);
+    const Cost cost = found.type->make(fields, op.pass)->cost(fixtures::Precision::kFp32);
+    sum += {cost.flops, backward ? 0 : cost.macs};
+  }
+  return sum;
 }
 
-void add_rnn(double macs, bool forward) {
-  work->flops += (forward ? 2 : 4) * macs;  // backward: to the inputs and to the weights
-  if (forward) work->macs += macs;
-}
+/// Calls nest: what is counted of a call is what was counted inside it, else its own cost.
+class FlopsCounter final : public Watcher {
+ public:
+  bool start(const Event& event) override {
+    const bool node = event.what == Event::What::kNode;
+    if (const auto choice = kChoices.find(event.call.name); choice != kChoices.end()) {
+      choices_.insert(choice->second);
+    }
+    const Match found = matcher_.match(event);
+    Open open;
+    if (node && event.scope >= 0) {
+      open.gradient = &gradients_[event.scope];
+      if (!found.continues) open.gradient->own = products(found, /*backward=*/true);
+    } else {
+      open.own = products(found, event.call.backward);
+    }
+    open_.push_back(open);
+    return false;
+  }
 
-/// Composite ops (linear, conv2d, matmul) end in the ones listed here, so that nothing is counted
-/// twice.
-void note(std::string_view op, Arguments arguments) {
-  static const std::map<std::string_view, std::string> choices{
-      {"aten::_ctc_loss", "ctc:native"},
-      {"aten::_cudnn_ctc_loss", "ctc:cudnn"},
-      {"aten::mkldnn_rnn_layer", "lstm:onednn"},
-      {"aten::_cudnn_rnn", "lstm:cudnn"},
+  void end() override {
+    const Open call = open_.back();
+    open_.pop_back();
+    const Products counted = call.inside.flops > 0 ? call.inside : call.own;
+    (open_.empty() ? total_ : open_.back().inside) += counted;
+    if (call.gradient != nullptr) call.gradient->executed += counted;
+  }
+
+  StepFlops counted() const {
+    Products sum = total_;
+    for (const auto& [scope, gradient] : gradients_) {
+      if (gradient.executed.flops == 0) sum += gradient.own;
+    }
+    return {.flops = sum.flops, .macs = sum.macs, .choices = choices_};
+  }
+
+ private:
+  /// The gradient of a scope, which may have several nodes.
+  struct Gradient {
+    Products own;
+    Products executed;
   };
-  if (const auto choice = choices.find(op); choice != choices.end()) {
-    work->choices.insert(choice->second);
-  }
-  if (op == "aten::mm") {
-    add_matmul(arguments[0].toTensor(), arguments[1].toTensor(), 1, false);
-  } else if (op == "aten::addmm") {
-    add_matmul(arguments[1].toTensor(), arguments[2].toTensor(), 1, true);
-  } else if (op == "aten::bmm") {
-    add_matmul(arguments[0].toTensor(), arguments[1].toTensor(),
-               static_cast<double>(arguments[0].toTensor().size(0)), false);
-  } else if (op == "aten::baddbmm") {
-    add_matmul(arguments[1].toTensor(), arguments[2].toTensor(),
-               static_cast<double>(arguments[1].toTensor().size(0)), true);
-  } else if (op == "aten::convolution") {
-    const Conv2dShape shape = seen_conv2d(arguments, 0, 3, 8);
-    work->flops += conv2d_flops(shape);
-    work->macs += conv2d_macs(shape);
-  } else if (op == "aten::convolution_backward") {
-    const auto wanted = arguments[10].toBoolList();  // gradients to input, weight, bias
-    work->flops +=
-        conv2d_flops(seen_conv2d(arguments, 1, 4, 9)) * (int{wanted[0]} + int{wanted[1]});
-  } else if (op == "aten::mkldnn_rnn_layer" || op == "aten::mkldnn_rnn_layer_backward") {
-    add_rnn(rnn_macs(arguments[0].toTensor(), {arguments[1].toTensor(), arguments[2].toTensor()}),
-            op == "aten::mkldnn_rnn_layer");
-  } else if (op == "aten::_cudnn_rnn" || op == "aten::_cudnn_rnn_backward") {
-    add_rnn(rnn_macs(arguments[0].toTensor(), arguments[1].toTensorVector()),
-            op == "aten::_cudnn_rnn");
-  }
-}
+  struct Open {
+    Products own;
+    Products inside;
+    Gradient* gradient = nullptr;
+  };
 
-std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  const std::lock_guard lock(work_mutex);
-  if (work != nullptr) note(function.name(), function.inputs());
-  return nullptr;
-}
+  OpMatcher matcher_;
+  std::map<int64_t, Gradient> gradients_;  ///< by scope
+  std::vector<Open> open_;
+  Products total_;
+  std::set<std::string> choices_;
+};
 
 }  // namespace
 
-Work observe(const std::function<void()>& step) {
-  Work observed;
-  struct Watch {
-    at::CallbackHandle handle;
-    explicit Watch(Work& target) {
-      work = &target;
-      handle = at::addGlobalCallback(at::RecordFunctionCallback(on_start).needsInputs(true).scopes(
-          {at::RecordScope::FUNCTION}));
-    }
-    ~Watch() {
-      at::removeCallback(handle);
-      const std::lock_guard lock(work_mutex);
-      work = nullptr;
-    }
-  } watch(observed);
-  step();
-  return observed;
+StepFlops count_flops(const std::function<void()>& step) {
+  FlopsCounter counter;
+  watch(counter, step, /*arguments=*/true);
+  return counter.counted();
 }
 
 }  // namespace fathom::ops

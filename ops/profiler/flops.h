@@ -3,26 +3,19 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <vector>
-
-#include "ops/types/convolution/conv2d.h"
-#include "ops/types/matrix/matmul.h"
 
 namespace fathom::ops {
 
-/// The dense arithmetic (convolutions, matrix products and LSTM layers) that LibTorch ran.
-struct Work {
+/// The dense arithmetic of a step: its convolutions, matrix products and recurrent layers.
+struct StepFlops {
   double flops = 0;  ///< an add or a multiply counts one; taps that fall on padding don't count
-  double macs =
-      0;  ///< multiply-accumulates of forward products with padding counted, the papers' convention
+  double macs = 0;   ///< multiply-adds of forward products, padding counted: the papers' convention
   std::set<std::string> choices;  ///< as in "ctc:cudnn", where LibTorch has several ways
-  std::vector<MatmulShape>
-      matmuls;  ///< those that are not batched, as they ran; transposed factors are not told apart
 };
 
-/// Runs `step` once and returns what it did on this thread and on autograd's. Products that
-/// LibTorch does not dispatch (inside our own kernels) are not seen; those inside its LSTM layers
-/// are counted, not listed.
-Work observe(const std::function<void()>& step);
+/// Runs `step` once and sums Op::cost of what this thread, and autograd's, ran of the classes
+/// matrix and convolution. A composite under a scope counts the products that it executes; where it
+/// executes none that LibTorch dispatches (a fused kernel), it counts its own cost.
+StepFlops count_flops(const std::function<void()>& step);
 
 }  // namespace fathom::ops

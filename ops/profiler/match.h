@@ -8,23 +8,23 @@
 
 namespace fathom::ops {
 
-/// What an event is, as shape rows know it.
-struct Recognised {
+/// The ops of an event.
+struct Match {
   const OpType* type = nullptr;
-  std::vector<SeenOp> ops;  ///< several where one call makes them together; none: no type has it
-  bool more = false;        ///< a further node of a scope's gradient: the same call as before
+  std::vector<MatchedOp> ops;  ///< several where one call makes them together; none: no rows
+  bool continues = false;      ///< a further node of a scope's gradient: the same call as before
 };
 
-/// Finds the types of table.h in the events of one thread. What runs inside a recognised op, or
-/// inside a profiling scope "op:<kind>", is part of it, as are the scope's gradients.
-class Recogniser {
+/// Matches the events of one thread to op types. What runs inside a matched op, or inside a
+/// profiling scope "op:<type>", is part of it, as are the scope's gradients.
+class OpMatcher {
  public:
-  Recognised recognise(const Event& event);
+  Match match(const Event& event);
 
  private:
   struct Scope {
     const OpType* type;
-    std::vector<SeenOp> ops;
+    std::vector<MatchedOp> ops;
     bool backward = false;  ///< its gradient has begun
   };
 

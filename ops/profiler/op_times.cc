@@ -4,11 +4,13 @@
 #include <functional>
 #include <utility>
 
+#include "ops/types/table.h"
+
 namespace fathom::ops {
 
-const Ledger::Op* Ledger::enter(const Event& event) {
-  if (event.seen.name.empty()) return nullptr;
-  const Op& op = known(event.seen.name);
+const OpTimes::Op* OpTimes::enter(const Event& event) {
+  if (event.call.name.empty()) return nullptr;
+  const Op& op = known(event.call.name);
   // The gradient of a scope is one call with several nodes.
   const bool more =
       event.what == Event::What::kNode && event.scope == std::exchange(last_owner_, event.scope);
@@ -16,7 +18,7 @@ const Ledger::Op* Ledger::enter(const Event& event) {
   return &op;
 }
 
-Profile Ledger::profile(double seconds) const {
+Profile OpTimes::profile(double seconds) const {
   Profile all{.ops = {}, .seconds = seconds};
   OpTime between{.type = "framework", .op_class = OpClass::kFramework, .seconds = seconds};
   for (const auto& [type, time] : times_) {
@@ -28,17 +30,17 @@ Profile Ledger::profile(double seconds) const {
   return all;
 }
 
-const Ledger::Op& Ledger::known(std::string_view name) {
+const OpTimes::Op& OpTimes::known(std::string_view name) {
   const auto found = ops_.find(name);  // it may end with its event: the map keeps a copy
   if (found != ops_.end()) return found->second;
-  const OpKind* kind = kind_of(name);
-  const std::string type(kind != nullptr ? kind->name : name.substr(name.rfind(':') + 1));
-  auto& time = times_[type];
+  const OpType* type = claim_of(name).type;
+  const std::string shown(type != nullptr ? type->name : name.substr(name.rfind(':') + 1));
+  auto& time = times_[shown];
   if (time.type.empty()) {
-    time.type = type;
-    time.op_class = kind != nullptr ? kind->op_class : OpClass::kFramework;
+    time.type = shown;
+    time.op_class = type != nullptr ? type->op_class : OpClass::kFramework;
   }
-  return ops_.emplace(name, Op{kind, &time}).first->second;
+  return ops_.emplace(name, Op{type, &time}).first->second;
 }
 
 }  // namespace fathom::ops

@@ -10,10 +10,10 @@
 namespace fathom::ops {
 
 /// Op types by the names of events.
-class Ledger {
+class OpTimes {
  public:
   struct Op {
-    const OpKind* kind;  ///< null for an op of LibTorch that none claims
+    const OpType* type;  ///< null for an op of LibTorch that none claims
     OpTime* time;
   };
 

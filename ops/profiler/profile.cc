@@ -16,23 +16,26 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool holds_all_inside(const Ledger::Op* op) { return op != nullptr && op->kind != nullptr; }
+/// What runs inside an op type or a scope is part of it.
+bool is_whole(const Event& event, const OpTimes::Op* op) {
+  return event.scope >= 0 || (op != nullptr && op->type != nullptr);
+}
 
 /// Adds up the time of ops on the host.
 class HostTime final : public Watcher {
  public:
   bool start(const Event& event) override {
-    const Ledger::Op* op = ledger_.enter(event);
+    const OpTimes::Op* op = times_.enter(event);
     stopwatch_.start(op == nullptr ? nullptr : &op->time->seconds);
-    return holds_all_inside(op);
+    return is_whole(event, op);
   }
 
   void end() override { stopwatch_.stop(); }
 
-  const Ledger& ledger() const { return ledger_; }
+  const OpTimes& times() const { return times_; }
 
  private:
-  Ledger ledger_;
+  OpTimes times_;
   Stopwatch stopwatch_;
 };
 
@@ -40,9 +43,9 @@ class HostTime final : public Watcher {
 class Timeline final : public Watcher {
  public:
   bool start(const Event& event) override {
-    const Ledger::Op* op = ledger_.enter(event);
+    const OpTimes::Op* op = times_.enter(event);
     open_.push_back({.op = op, .begin = c10::getTime(), .end = 0});
-    return holds_all_inside(op);
+    return is_whole(event, op);
   }
 
   void end() override {
@@ -66,22 +69,22 @@ class Timeline final : public Watcher {
       busy_until = event.end;
       const double seconds = static_cast<double>(event.end - begin) * 1e-9;
       busy += seconds;
-      if (const Ledger::Op* op = op_at(event.asked); op != nullptr) op->time->seconds += seconds;
+      if (const OpTimes::Op* op = op_at(event.asked); op != nullptr) op->time->seconds += seconds;
     }
     return busy;
   }
 
-  const Ledger& ledger() const { return ledger_; }
+  const OpTimes& times() const { return times_; }
 
  private:
   struct Span {
-    const Ledger::Op* op;
+    const OpTimes::Op* op;
     int64_t begin;  ///< nanoseconds since the epoch
     int64_t end;
   };
 
   /// The innermost op at that moment; null for none.
-  const Ledger::Op* op_at(int64_t moment) const {
+  const OpTimes::Op* op_at(int64_t moment) const {
     auto span = std::upper_bound(
         spans_.begin(), spans_.end(), moment,
         [](int64_t wanted, const Span& candidate) { return wanted < candidate.begin; });
@@ -92,7 +95,7 @@ class Timeline final : public Watcher {
     return nullptr;
   }
 
-  Ledger ledger_;
+  OpTimes times_;
   std::vector<Span> open_;
   std::vector<Span> spans_;
 };
@@ -107,7 +110,7 @@ Profile profile(const std::function<void()>& work) {
   HostTime host;
   const auto begin = Clock::now();
   watch(host, work, /*arguments=*/false);
-  return host.ledger().profile(seconds_since(begin));
+  return host.times().profile(seconds_since(begin));
 }
 
 Profile sum(const std::vector<Profile>& profiles) {
@@ -134,7 +137,7 @@ Profile gpu_profile(const std::function<void()>& work, const GpuWatch& gpu) {
     watch(timeline, work, /*arguments=*/false);
     seconds = seconds_since(begin);
   }));
-  Profile found = timeline.ledger().profile(seconds);
+  Profile found = timeline.times().profile(seconds);
   found.gpu_seconds = busy;
   return found;
 }

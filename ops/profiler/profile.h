@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "ops/core/op_class.h"
 #include "ops/profiler/gpu_events.h"
-#include "ops/types/kinds.h"
 
 namespace fathom::ops {
 
 /// What one op type took of a watched stretch of work.
 struct OpTime {
-  std::string type;  ///< a kind of kinds.h; else LibTorch's own name
+  std::string type;  ///< OpType::name; else LibTorch's own name
   OpClass op_class;
   int64_t count = 0;   ///< calls; a scope's gradients are one
   double seconds = 0;  ///< without the time of other ops inside
@@ -26,8 +26,8 @@ struct Profile {
 };
 
 /// Runs `work` and returns the time of every op type on this thread. No microsecond is counted
-/// twice: what runs inside an op of a kind is part of it, as are the gradients of what ran inside a
-/// profiling scope "op:<kind>". The time between ops is the type "framework". Exceptions of `work`
+/// twice: what runs inside an op of a type is part of it, as are the gradients of what ran inside a
+/// profiling scope "op:<type>". The time between ops is the type "framework". Exceptions of `work`
 /// go through.
 Profile profile(const std::function<void()>& work);
 

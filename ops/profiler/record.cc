@@ -35,22 +35,22 @@ class Recorder final : public Watcher {
   }
 
   bool start(const Event& event) override {
-    const Recognised found = recogniser_.recognise(event);
+    const Match found = matcher_.match(event);
     if (event.what == Event::What::kNode) {
       if (event.node >= 0) last_node_ = event.node;  // not where a gradient only arrives
-      if (event.scope >= 0 && !found.more) add(found, scope_layers_.at(event.scope));
-      return false;
+      if (event.scope >= 0 && !found.continues) add(found, scope_layers_.at(event.scope));
+      return event.scope >= 0;
     }
     const std::string layer = layer_at(event);
     if (event.what == Event::What::kScope) scope_layers_[event.scope] = layer;
     add(found, layer);
-    return !found.ops.empty();
+    return event.scope >= 0 || !found.ops.empty();
   }
 
   std::vector<RecordedOp> recorded() && { return std::move(recorded_); }
 
  private:
-  void add(const Recognised& found, const std::string& layer) {
+  void add(const Match& found, const std::string& layer) {
     for (const auto& op : found.ops) {
       add({.type = found.type, .layer = layer, .op = op, .count = 1});
     }
@@ -67,7 +67,7 @@ class Recorder final : public Watcher {
       most = tensor.numel();
       found = &layer->second;
     };
-    for (const auto& argument : event.seen.arguments) {
+    for (const auto& argument : event.call.arguments) {
       if (argument.isTensor()) look(argument.toTensor());
       if (argument.isTensorList()) {
         for (const at::Tensor& tensor : argument.toTensorList()) look(tensor);
@@ -98,7 +98,7 @@ class Recorder final : public Watcher {
   std::map<int64_t, std::string> scope_layers_;  ///< by number
   std::optional<int64_t> last_node_;             ///< the last one that began in the backward pass
   std::vector<RecordedOp> recorded_;
-  Recogniser recogniser_;
+  OpMatcher matcher_;
 };
 
 }  // namespace
@@ -127,16 +127,15 @@ std::string shapes_json(const std::string& workload, const std::vector<RecordedO
     for (int other = 2; !names.insert(name()).second; ++other) {
       layer = row.layer + '-' + std::to_string(other);
     }
-    nlohmann::ordered_json line{
-        {"op", row.type->name}, {"layer", layer}, {"pass", ops::name(row.op.pass)}};
-    if (row.count > 0) line["count"] = row.count;
+    std::string text = "\"op\": \"" + std::string(row.type->name) + "\", \"layer\": \"" + layer +
+                       "\", \"pass\": \"" + std::string(ops::name(row.op.pass)) + '"';
+    const auto add = [&](const std::string& field, const FieldValue& value) {
+      text += ", \"" + field + "\": " + json_text(value);
+    };
+    if (row.count > 0) add("count", row.count);
     const auto inferred = find_same(infer, row);
-    if (inferred != infer.end()) line["infer_count"] = inferred->count;
-    line.update(row.op.fields);
-    std::string text;
-    for (const auto& [field, value] : line.items()) {
-      text += (text.empty() ? "\"" : ", \"") + field + "\": " + value.dump();
-    }
+    if (inferred != infer.end()) add("infer_count", inferred->count);
+    for (const auto& [field, value] : row.op.fields) add(field, value);
     lines += (lines.empty() ? "    {" : ",\n    {") + text + '}';
   }
   return "{\n  \"workload\": \"" + workload + "\",\n  \"rows\": [\n" + lines + "\n  ]\n}\n";

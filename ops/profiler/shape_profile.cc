@@ -17,7 +17,7 @@ namespace fathom::ops {
 namespace {
 
 /// The events of a step in order, each with the shape that its time goes to.
-class Script final : public Watcher {
+class StepTrace final : public Watcher {
  public:
   struct Line {
     std::string name;
@@ -27,11 +27,11 @@ class Script final : public Watcher {
   };
 
   bool start(const Event& event) override {
-    const Recognised found = recogniser_.recognise(event);
-    lines_.push_back({.name = std::string(event.seen.name),
+    const Match found = matcher_.match(event);
+    lines_.push_back({.name = std::string(event.call.name),
                       .shape = shape_of(event, found),
-                      .counts = !found.more,
-                      .holds_all_inside = !found.ops.empty()});
+                      .counts = !found.continues,
+                      .holds_all_inside = event.scope >= 0 || !found.ops.empty()});
     return lines_.back().holds_all_inside;
   }
 
@@ -39,15 +39,15 @@ class Script final : public Watcher {
   const std::vector<ShapeTime>& shapes() const { return shapes_; }
 
  private:
-  std::optional<std::size_t> shape_of(const Event& event, const Recognised& found) {
+  std::optional<std::size_t> shape_of(const Event& event, const Match& found) {
     ShapeTime shape{};
     if (!found.ops.empty()) {
       for (const auto& op : found.ops) {
-        shape.keys.push_back(shape_key(*found.type, op.pass, op.fields));
+        shape.keys.push_back(shape_key(*found.type, op));
       }
       shape.type = found.type->name;
-      shape.op_class = kind_of("op:" + shape.type)->op_class;
-    } else if (const Ledger::Op* op = ledger_.enter(event); op != nullptr) {
+      shape.op_class = found.type->op_class;
+    } else if (const OpTimes::Op* op = times_.enter(event); op != nullptr) {
       shape.type = op->time->type;
       shape.op_class = op->time->op_class;
     } else {
@@ -58,28 +58,28 @@ class Script final : public Watcher {
     return place->second;
   }
 
-  Recogniser recogniser_;
-  Ledger ledger_;  ///< for the names of what is not recognised
+  OpMatcher matcher_;
+  OpTimes times_;  ///< for the names of what is not matched
   std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> places_;
   std::vector<ShapeTime> shapes_;
   std::vector<Line> lines_;
 };
 
-/// Times steps that follow a script.
-class Rehearsal final : public Watcher {
+/// Times steps that follow a trace.
+class TraceTimer final : public Watcher {
  public:
-  explicit Rehearsal(const Script& script)
-      : lines_(script.lines()),
-        shapes_(script.shapes()),
+  explicit TraceTimer(const StepTrace& trace)
+      : lines_(trace.lines()),
+        shapes_(trace.shapes()),
         now_{.parts = std::vector<Part>(shapes_.size())} {}
 
   bool start(const Event& event) override {
-    follows_ = follows_ && next_ < lines_.size() && lines_[next_].name == event.seen.name;
+    follows_ = follows_ && next_ < lines_.size() && lines_[next_].name == event.call.name;
     if (!follows_) {
       stopwatch_.start(nullptr);
       return false;
     }
-    const Script::Line& line = lines_[next_++];
+    const StepTrace::Line& line = lines_[next_++];
     Part* part = line.shape ? &now_.parts[*line.shape] : nullptr;
     if (part != nullptr && line.counts) ++part->count;
     stopwatch_.start(part == nullptr ? nullptr : &part->seconds);
@@ -126,7 +126,7 @@ class Rehearsal final : public Watcher {
     std::vector<Part> parts;  ///< by shape
   };
 
-  const std::vector<Script::Line>& lines_;
+  const std::vector<StepTrace::Line>& lines_;
   std::vector<ShapeTime> shapes_;
   std::vector<Step> steps_;
   Step now_;
@@ -138,21 +138,21 @@ class Rehearsal final : public Watcher {
 }  // namespace
 
 ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps) {
-  Script script;
-  watch(script, step, /*arguments=*/true);
-  Rehearsal rehearsal(script);
+  StepTrace trace;
+  watch(trace, step, /*arguments=*/true);
+  TraceTimer timer(trace);
   watch(
-      rehearsal,
+      timer,
       [&] {
         for (int64_t i = 0; i < steps; ++i) {
           const auto begin = Stopwatch::Clock::now();
           step();
           const std::chrono::duration<double> spent = Stopwatch::Clock::now() - begin;
-          rehearsal.end_step(spent.count());
+          timer.end_step(spent.count());
         }
       },
       /*arguments=*/false);
-  return std::move(rehearsal).profile();
+  return std::move(timer).profile();
 }
 
 }  // namespace fathom::ops

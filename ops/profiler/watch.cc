@@ -21,16 +21,19 @@ class Events {
     }
     const Event event = event_of(function);
     looking_ = true;
-    const bool part = watcher_.start(event);
+    const bool suppress = watcher_.start(event);
     looking_ = false;
-    if (part || event.scope >= 0) inside_ = 1;
+    if (suppress) inside_ = 1;
   }
 
   void end(const at::RecordFunction& function) {
     if (looking_ || !wanted(function)) return;
     if (inside_ > 0) --inside_;
     if (inside_ > 0) return;
-    if (function.scope() == at::RecordScope::USER_SCOPE) open_->end = next_node();
+    if (function.scope() == at::RecordScope::USER_SCOPE) {
+      open_.back()->end = next_node();
+      open_.pop_back();
+    }
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) backward_ = false;
     watcher_.end();
   }
@@ -59,18 +62,18 @@ class Events {
 
   Event event_of(const at::RecordFunction& function) {
     Event event{.what = Event::What::kOp,
-                .seen = {function.name(), function.inputs(), backward_},
+                .call = {function.name(), function.inputs(), backward_},
                 .node = next_node()};
     if (function.scope() == at::RecordScope::USER_SCOPE) {
-      open_ = &scopes_[event.node];  // one that made no node is forgotten
-      *open_ = {.name = function.name(), .number = scopes_begun_++, .end = event.node};
+      open_.push_back(&scopes_[event.node]);  // one that made no node is forgotten
+      *open_.back() = {.name = function.name(), .number = scopes_begun_++, .end = event.node};
       event.what = Event::What::kScope;
-      event.scope = open_->number;
+      event.scope = open_.back()->number;
     } else if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       backward_ = true;
-      event = {.what = Event::What::kNode, .seen = {{}, {}, true}, .node = function.seqNr()};
+      event = {.what = Event::What::kNode, .call = {{}, {}, true}, .node = function.seqNr()};
       if (const Scope* owner = owner_of(event.node); owner != nullptr) {
-        event.seen.name = owner->name;
+        event.call.name = owner->name;
         event.scope = owner->number;
       }
     }
@@ -87,7 +90,7 @@ class Events {
 
   Watcher& watcher_;
   std::map<int64_t, Scope> scopes_;  ///< by autograd's first node in them
-  Scope* open_ = nullptr;
+  std::vector<Scope*> open_;         ///< the innermost last
   int64_t scopes_begun_ = 0;
   bool backward_ = false;  ///< inside a node of the backward pass
   bool looking_ = false;   ///< the watcher runs, whose own ops are none of the work

@@ -14,7 +14,7 @@ struct Event {
     kNode,  ///< of the backward pass; it has the name of the scope whose gradient it makes, or none
   };
   What what;
-  Seen seen;
+  ObservedCall call;
   int64_t scope = -1;  ///< scopes count from 0 as they begin: this one, or the one of the node
   int64_t node;        ///< autograd's number of this node, or of the one that it would make next
 };
@@ -22,8 +22,7 @@ struct Event {
 /// Hears of the ops of one thread, and of autograd's where the work is on a GPU.
 class Watcher {
  public:
-  /// Returns whether what runs inside is part of it, as it is for every scope and its nodes: then
-  /// nothing inside is told.
+  /// Return true to suppress nested events.
   virtual bool start(const Event& event) = 0;
   /// The end of what was told last and has not ended.
   virtual void end() {}

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "ops/core/field_reader.h"
 #include "ops/types/embedded_shapes.h"
 #include "ops/types/table.h"
 
@@ -15,7 +17,7 @@ namespace fathom::ops {
 namespace {
 
 /// A part of a benchmark name; those are a contract (results/README.md).
-std::string name_part(Fields& fields, const char* field) {
+std::string name_part(FieldReader& fields, const char* field) {
   std::string text = fields.text(field);
   const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
   if (text.empty() || !std::all_of(text.begin(), text.end(), legal)) {
@@ -26,7 +28,7 @@ std::string name_part(Fields& fields, const char* field) {
 }
 
 /// Rows that no machine of this memory can hold are refused before anything is allocated.
-void refuse_absurd(const ShapeRow& row, const Fields& fields) {
+void refuse_absurd(const ShapeRow& row, const FieldReader& fields) {
   const double needed = row.op->cost(fixtures::Precision::kFp32).bytes;
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -39,7 +41,7 @@ void refuse_absurd(const ShapeRow& row, const Fields& fields) {
 
 ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
                    const std::string& place) {
-  Fields fields(json, place);
+  FieldReader fields(json, place);
   ShapeRow row;
   row.type = &op_types()[fields.choice("op", op_type_names())];
   row.workload = workload;
@@ -51,7 +53,9 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
                 std::string(ops::name(row.pass)) + '"');
   }
   const auto calls = [&](const char* field) {
-    return fields.has(field) ? fields.extent(field) : int64_t{0};
+    int64_t number = 0;
+    if (fields.has(field)) fields.extent(field, number);
+    return number;
   };
   row.count = calls("count");
   row.infer_count = calls("infer_count");
@@ -59,8 +63,8 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
   row.op = row.type->make(fields, row.pass);
   fields.done();
   refuse_absurd(row, fields);
-  row.fields = json;
-  for (const char* field : {"op", "layer", "pass", "count", "infer_count"}) row.fields.erase(field);
+  row.fields = fields.row();
+  std::erase_if(row.fields, [](const auto& field) { return field.first.ends_with("count"); });
   return row;
 }
 
@@ -75,11 +79,11 @@ std::string ShapeRow::name() const {
   return joined;
 }
 
-std::string ShapeRow::key() const { return shape_key(*type, pass, fields); }
+std::string ShapeRow::key() const { return shape_key(*type, {pass, fields}); }
 
-std::string shape_key(const OpType& type, Pass pass, const nlohmann::json& fields) {
+std::string shape_key(const OpType& type, const MatchedOp& op) {
   std::string key(type.name);
-  return key.append("/").append(ops::name(pass)).append("/").append(fields.dump());
+  return key.append("/").append(ops::name(op.pass)).append("/").append(json_text(op.fields));
 }
 
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {
@@ -89,7 +93,7 @@ std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& pat
   } catch (const nlohmann::json::parse_error& error) {
     throw ShapeError(path + ": not JSON: " + error.what());
   }
-  Fields file(document, path);
+  FieldReader file(document, path);
   const std::string workload = name_part(file, "workload");
   const auto& rows = file.list("rows");
   file.done();

@@ -20,7 +20,7 @@ struct ShapeRow {
   int64_t count;        ///< calls a training step
   int64_t infer_count;  ///< calls an inference
   std::shared_ptr<const Op> op;
-  nlohmann::json fields;  ///< of the shape alone
+  FieldRow fields;
 
   /// op/<type>/<workload>/<layer>/<pass>
   std::string name() const;
@@ -28,8 +28,8 @@ struct ShapeRow {
   std::string key() const;
 };
 
-/// ShapeRow::key() of an op that was seen.
-std::string shape_key(const OpType& type, Pass pass, const nlohmann::json& fields);
+/// ShapeRow::key() of an op that was matched.
+std::string shape_key(const OpType& type, const MatchedOp& op);
 
 /// Rows of one shapes file; `path` is for messages. Throws ShapeError.
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path);

@@ -1,47 +1,87 @@
 #include "ops/types/table.h"
 
 #include <algorithm>
+#include <map>
 
 namespace fathom::ops {
+
+// One record a file, or a family's table of them.
+OpType matmul_type();
+OpType batched_matmul_type();
+OpType lstm_type();
+OpType lstm_cell_type();
+OpType clipped_relu_rnn_type();
+OpType additive_attention_type();
+OpType sampled_softmax_type();
+OpType conv2d_type();
+OpType bias_add_type();
+OpType batch_norm_type();
+OpType local_response_norm_type();
+OpType max_pool_type();
+OpType avg_pool_type();
+OpType softmax_type();
+OpType softmax_cross_entropy_type();
+OpType ctc_loss_type();
+OpType sum_type();
+OpType arg_max_type();
+OpType dropout_type();
+OpType log_uniform_type();
+OpType embedding_type();
+OpType gather_type();
+OpType concat_type();
+OpType copy_type();
+OpType transpose_type();
+OpType fill_type();
+OpType pad_type();
+std::vector<OpType> elementwise_types();
+std::vector<OpType> distribution_types();
+std::vector<OpType> update_types();
 
 namespace {
 
 std::vector<OpType> all_types() {
-  const std::vector<Pass> matrix{Pass::kForward, Pass::kDgrad, Pass::kWgrad};
-  const std::vector<Pass> both{Pass::kForward, Pass::kBackward};
-  const std::vector<Pass> forward{Pass::kForward};
   std::vector<OpType> types{
-      {"matmul", matrix, make_matmul, recognise_matmul},
-      {"batched_matmul", forward, make_batched_matmul, recognise_batched_matmul},
-      {"lstm", both, make_lstm, recognise_lstm},
-      {"lstm_cell", both, make_lstm_cell, recognise_lstm_cell},
-      {"rnn", both, make_rnn, recognise_rnn},
-      {"attention", both, make_attention, recognise_attention},
-      {"sampled_softmax", both, make_sampled_softmax, recognise_sampled_softmax},
-      {"conv2d", matrix, make_conv2d, recognise_conv2d},
-      {"bias_add", forward, make_bias_add, recognise_bias_add},
-      {"batch_norm", both, make_batch_norm, recognise_batch_norm},
-      {"local_response_norm", both, make_local_response_norm, recognise_local_response_norm},
-      {"max_pool", both, make_max_pool, recognise_max_pool},
-      {"avg_pool", both, make_avg_pool, recognise_avg_pool},
-      {"softmax", both, make_softmax, recognise_softmax},
-      {"softmax_cross_entropy", both, make_softmax_cross_entropy, recognise_softmax_cross_entropy},
-      {"ctc_loss", both, make_ctc_loss, recognise_ctc_loss},
-      {"sum", forward, make_sum, recognise_sum},
-      {"arg_max", forward, make_arg_max, recognise_arg_max},
-      {"dropout", both, make_dropout, recognise_dropout},
-      {"log_uniform", forward, make_log_uniform, recognise_log_uniform},
-      {"embedding", both, make_embedding, recognise_embedding},
-      {"gather", both, make_gather, recognise_gather},
-      {"concat", forward, make_concat, recognise_concat},
-      {"copy", forward, make_copy, recognise_copy},
-      {"transpose", forward, make_transpose, recognise_transpose},
-      {"fill", forward, make_fill, recognise_fill},
-      {"pad", forward, make_pad, recognise_pad},
+      matmul_type(),
+      batched_matmul_type(),
+      lstm_type(),
+      lstm_cell_type(),
+      clipped_relu_rnn_type(),
+      additive_attention_type(),
+      sampled_softmax_type(),
+      conv2d_type(),
+      bias_add_type(),
+      batch_norm_type(),
+      local_response_norm_type(),
+      max_pool_type(),
+      avg_pool_type(),
+      softmax_type(),
+      softmax_cross_entropy_type(),
+      ctc_loss_type(),
+      sum_type(),
+      arg_max_type(),
+      dropout_type(),
+      log_uniform_type(),
+      embedding_type(),
+      gather_type(),
+      concat_type(),
+      copy_type(),
+      transpose_type(),
+      fill_type(),
+      pad_type(),
   };
-  for (const auto& family : {elementwise_types(), random_types(), update_types()})
+  for (const auto& family : {elementwise_types(), distribution_types(), update_types()})
     types.insert(types.end(), family.begin(), family.end());
   return types;
+}
+
+std::map<std::string, Claim, std::less<>> all_claims() {
+  std::map<std::string, Claim, std::less<>> claims;
+  for (const auto& type : op_types()) {
+    claims["op:" + std::string(type.name)] = {&type, true};
+    for (const auto name : type.aten) claims["aten::" + std::string(name)] = {&type, true};
+    for (const auto name : type.aten_parts) claims["aten::" + std::string(name)] = {&type, false};
+  }
+  return claims;
 }
 
 }  // namespace
@@ -53,8 +93,7 @@ const std::vector<OpType>& op_types() {
 
 const OpType* op_type(std::string_view name) {
   const auto& types = op_types();
-  const auto type =
-      std::find_if(types.begin(), types.end(), [&](const auto& row) { return row.name == name; });
+  const auto type = std::ranges::find(types, name, &OpType::name);
   return type == types.end() ? nullptr : &*type;
 }
 
@@ -62,6 +101,16 @@ std::vector<std::string_view> op_type_names() {
   std::vector<std::string_view> names;
   for (const auto& type : op_types()) names.push_back(type.name);
   return names;
+}
+
+Claim claim_of(std::string_view call) {
+  static const auto claims = all_claims();
+  const auto claim = claims.find(call);
+  return claim == claims.end() ? Claim{} : claim->second;
+}
+
+std::vector<MatchedOp> match(const Claim& claim, const ObservedCall& call) {
+  return claim.has_rows ? claim.type->match(call) : std::vector<MatchedOp>{};
 }
 
 }  // namespace fathom::ops

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -7,7 +8,7 @@
 
 namespace fathom::ops {
 
-/// Every op type; a new one is its own .cc and a row here, or a row in its family's.
+/// Every op type.
 const std::vector<OpType>& op_types();
 
 /// The one of a name; null for none.
@@ -16,79 +17,17 @@ const OpType* op_type(std::string_view name);
 /// Their names, in the same order.
 std::vector<std::string_view> op_type_names();
 
-/// Families that are tables of their own.
-std::vector<OpType> elementwise_types();
-std::vector<OpType> random_types();
-std::vector<OpType> update_types();
+/// What claims an op of LibTorch ("aten::mm") or a scope ("op:adam").
+struct Claim {
+  const OpType* type = nullptr;  ///< null: nobody does
+  bool has_rows = false;         ///< match() is to be asked; else it is an inner part
+};
+Claim claim_of(std::string_view call);
 
-std::unique_ptr<Op> make_matmul(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_matmul(const Seen& seen);
-std::unique_ptr<Op> make_batched_matmul(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_batched_matmul(const Seen& seen);
-std::unique_ptr<Op> make_bias_add(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_bias_add(const Seen& seen);
-std::unique_ptr<Op> make_sum(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_sum(const Seen& seen);
-std::unique_ptr<Op> make_arg_max(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_arg_max(const Seen& seen);
-std::unique_ptr<Op> make_dropout(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_dropout(const Seen& seen);
-std::unique_ptr<Op> make_log_uniform(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_log_uniform(const Seen& seen);
-std::unique_ptr<Op> make_concat(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_concat(const Seen& seen);
-std::unique_ptr<Op> make_copy(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_copy(const Seen& seen);
-std::unique_ptr<Op> make_transpose(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_transpose(const Seen& seen);
-std::unique_ptr<Op> make_fill(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_fill(const Seen& seen);
-std::unique_ptr<Op> make_pad(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_pad(const Seen& seen);
+/// The ops of a call, and the type that they are of; none where no type has it.
+std::vector<MatchedOp> match(const Claim& claim, const ObservedCall& call);
 
-std::unique_ptr<Op> make_conv2d(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_conv2d(const Seen& seen);
-
-std::unique_ptr<Op> make_max_pool(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_max_pool(const Seen& seen);
-
-std::unique_ptr<Op> make_avg_pool(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_avg_pool(const Seen& seen);
-
-std::unique_ptr<Op> make_batch_norm(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_batch_norm(const Seen& seen);
-
-std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_local_response_norm(const Seen& seen);
-
-std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_lstm(const Seen& seen);
-
-std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_lstm_cell(const Seen& seen);
-
-std::unique_ptr<Op> make_rnn(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_rnn(const Seen& seen);
-
-std::unique_ptr<Op> make_attention(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_attention(const Seen& seen);
-
-std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_sampled_softmax(const Seen& seen);
-
-std::unique_ptr<Op> make_ctc_loss(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_ctc_loss(const Seen& seen);
-
-std::unique_ptr<Op> make_softmax(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_softmax(const Seen& seen);
-
-std::unique_ptr<Op> make_softmax_cross_entropy(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_softmax_cross_entropy(const Seen& seen);
-
-std::unique_ptr<Op> make_embedding(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_embedding(const Seen& seen);
-
-std::unique_ptr<Op> make_gather(Fields& fields, Pass pass);
-std::vector<SeenOp> recognise_gather(const Seen& seen);
+/// --fathom_ops: each type with its passes, backends, fields and an example.
+std::string op_types_text();
 
 }  // namespace fathom::ops

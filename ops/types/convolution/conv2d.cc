@@ -1,17 +1,49 @@
-#include "ops/types/convolution/conv2d.h"
-
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
+
+/// A convolution of [batch, in_channels, H, W] with [out_channels, in_channels / groups, R, S].
+struct Conv2dShape {
+  int64_t batch;
+  int64_t in_channels;
+  int64_t out_channels;
+  Pair image;
+  Pair kernel;
+  Pair stride;
+  Pair padding;
+  Pair dilation;
+  int64_t groups;
+  bool bias;
+
+  void visit(Fields& fields) {
+    fields.extent("n", batch);
+    fields.extent("c", in_channels);
+    fields.extent("k", out_channels);
+    fields.pair("image", image, 1);
+    fields.pair("kernel", kernel, 1);
+    fields.pair("stride", stride, 1, {1, 1});
+    fields.pair("padding", padding, 0, {0, 0});
+    fields.pair("dilation", dilation, 1, {1, 1});
+    fields.extent("groups", groups, 1);
+    fields.require(in_channels % groups == 0 && out_channels % groups == 0,
+                   "\"groups\" is " + std::to_string(groups) + ", expected a divisor of c and k");
+    for (const std::size_t axis : {0U, 1U}) {
+      const int64_t reach = dilation[axis] * (kernel[axis] - 1) + 1;
+      fields.require(reach <= image[axis] + 2 * padding[axis],
+                     "\"kernel\" is larger than the padded image");
+    }
+    fields.flag("bias", bias);
+  }
+};
 
 int64_t output_extent(const Conv2dShape& shape, std::size_t axis) {
   const int64_t reach = shape.dilation[axis] * (shape.kernel[axis] - 1) + 1;
@@ -37,34 +69,50 @@ double channel_products(const Conv2dShape& shape) {
          static_cast<double>(shape.groups);
 }
 
+/// FLOPs of one forward, dgrad or wgrad: taps that fall on padding don't count (benchdnn's rule).
+double flops(const Conv2dShape& shape) {
+  return 2 * channel_products(shape) *
+         static_cast<double>(inside_taps(shape, 0) * inside_taps(shape, 1));
+}
+
+/// Multiply-adds of one pass with padding counted.
+double macs(const Conv2dShape& shape) {
+  const int64_t outputs = output_extent(shape, 0) * output_extent(shape, 1);
+  return channel_products(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
+}
+
+/// {height, width}.
+Pair output(const Conv2dShape& shape) { return {output_extent(shape, 0), output_extent(shape, 1)}; }
+
 /// x [N, C, H, W] and weight [K, C / groups, R, S], then a bias [K] where there is one, give
 /// y [N, K, P, Q]. Gradients have inputs {x, weight, g} with g like y; dgrad gives {dx}, wgrad {dw}
 /// or {dw, dbias}.
 class Conv2d final : public Op {
  public:
-  Conv2d(const Conv2dShape& shape, bool bias, Pass pass)
-      : shape_(shape), bias_(bias), pass_(pass) {}
+  Conv2d(const Conv2dShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
 
   Cost cost(fixtures::Precision precision) const override {
-    const auto [height, width] = conv2d_output(shape_);
+    const auto [height, width] = output(shape_);
     const double x = elements({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]});
     const double w = elements(weight_sizes());
     const double y = elements({shape_.batch, shape_.out_channels, height, width});
     // Each pass reads two of the three and writes the third; dgrad has nothing to do with a bias.
     const double b =
-        bias_ && pass_ != Pass::kDgrad ? static_cast<double>(shape_.out_channels) : 0.0;
-    return {.flops = conv2d_flops(shape_), .bytes = element_bytes(precision) * (x + w + y + b)};
+        shape_.bias && pass_ != Pass::kDgrad ? static_cast<double>(shape_.out_channels) : 0.0;
+    return {.flops = flops(shape_),
+            .bytes = element_bytes(precision) * (x + w + y + b),
+            .macs = macs(shape_)};
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draws(seed);
-    const auto [height, width] = conv2d_output(shape_);
+    RandomInputs draws(seed);
+    const auto [height, width] = output(shape_);
     const auto weights = weight_sizes();
     Tensors made{draws.normal({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]}),
                  draws.weight(weights, weights[1] * weights[2] * weights[3])};
     if (pass_ != Pass::kForward) {
       made.push_back(draws.normal({shape_.batch, shape_.out_channels, height, width}));
-    } else if (bias_) {
+    } else if (shape_.bias) {
       made.push_back(draws.normal({shape_.out_channels}));
     }
     return made;
@@ -73,12 +121,12 @@ class Conv2d final : public Op {
   Call call(const Tensors& in) const override {
     const Conv2dShape& s = shape_;
     if (pass_ == Pass::kForward) {
-      return [s, x = in[0], w = in[1], b = bias_ ? in[2] : at::Tensor()]() -> Tensors {
+      return [s, x = in[0], w = in[1], b = s.bias ? in[2] : at::Tensor()]() -> Tensors {
         return {at::conv2d(x, w, b, s.stride, s.padding, s.dilation, s.groups)};
       };
     }
     const std::array<bool, 3> wanted{pass_ == Pass::kDgrad, pass_ == Pass::kWgrad,
-                                     pass_ == Pass::kWgrad && bias_};
+                                     pass_ == Pass::kWgrad && s.bias};
     return [s, wanted, x = in[0], w = in[1], g = in[2]] {
       const std::vector<int64_t> bias{s.out_channels};
       const auto [dx, dw, db] = at::convolution_backward(
@@ -108,8 +156,8 @@ class Conv2d final : public Op {
                                .padding = shape_.padding,
                                .dilation = shape_.dilation,
                                .groups = shape_.groups};
-    if (bias_ && forward) problem.bias = buffer(in[2]);
-    if (bias_ && wgrad) problem.bias = buffer(out[1]);
+    if (shape_.bias && forward) problem.bias = buffer(in[2]);
+    if (shape_.bias && wgrad) problem.bias = buffer(out[1]);
     return problem;
   }
 
@@ -120,83 +168,71 @@ class Conv2d final : public Op {
   }
 
   Conv2dShape shape_;
-  bool bias_;
   Pass pass_;
 };
 
-nlohmann::ordered_json fields_of(const Conv2dShape& shape) {
-  using Pair = std::array<int64_t, 2>;
-  nlohmann::ordered_json fields{{"n", shape.batch},
-                                {"c", shape.in_channels},
-                                {"k", shape.out_channels},
-                                {"image", shape.image},
-                                {"kernel", shape.kernel}};
-  put_unless(fields, "stride", shape.stride, Pair{1, 1});
-  put_unless(fields, "padding", shape.padding, Pair{0, 0});
-  put_unless(fields, "dilation", shape.dilation, Pair{1, 1});
-  put_unless(fields, "groups", shape.groups, int64_t{1});
-  return fields;
+/// The shape of a convolution: image and weight stand at `first`; stride, padding and dilation from
+/// `options` on.
+Conv2dShape shape_of(c10::ArrayRef<const c10::IValue> arguments, std::size_t first,
+                     std::size_t options, std::size_t groups, bool bias) {
+  const at::Tensor& image = arguments[first].toTensor();
+  const at::Tensor& weight = arguments[first + 1].toTensor();
+  return {.batch = image.size(0),
+          .in_channels = image.size(1),
+          .out_channels = weight.size(0),
+          .image = {image.size(2), image.size(3)},
+          .kernel = {weight.size(2), weight.size(3)},
+          .stride = pair_argument(arguments[options]),
+          .padding = pair_argument(arguments[options + 1]),
+          .dilation = pair_argument(arguments[options + 2]),
+          .groups = arguments[groups].toInt(),
+          .bias = bias};
+}
+
+/// conv2d(x, weight, bias, stride, padding, dilation, groups); convolution(x, weight, bias, stride,
+/// padding, dilation, transposed, output padding, groups).
+std::vector<MatchedOp> match_forward(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  const bool convolution = call.name == "aten::convolution";
+  if (arguments[0].toTensor().dim() != 4) return {};
+  if (convolution && arguments[6].toBool()) return {};  // transposed
+  if (arguments[4].isString()) return {};               // padding "same" or "valid"
+  return {
+      matched(Pass::kForward, shape_of(arguments, 0, 3, convolution ? 8 : 6, given(arguments[2])))};
+}
+
+/// convolution_backward(g, x, weight, bias sizes, stride, padding, dilation, transposed, output
+/// padding, groups, wanted gradients to {x, weight, bias}).
+std::vector<MatchedOp> match_backward(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (arguments[1].toTensor().dim() != 4 || arguments[7].toBool()) return {};
+  const auto wanted = arguments[10].toBoolList();
+  std::vector<MatchedOp> made;
+  if (wanted[0]) made.push_back(matched(Pass::kDgrad, shape_of(arguments, 1, 4, 9, false)));
+  if (wanted[1]) made.push_back(matched(Pass::kWgrad, shape_of(arguments, 1, 4, 9, wanted[2])));
+  return made;
+}
+
+std::vector<MatchedOp> match_conv2d(const ObservedCall& call) {
+  return call.name == "aten::convolution_backward" ? match_backward(call) : match_forward(call);
 }
 
 }  // namespace
 
-std::array<int64_t, 2> conv2d_output(const Conv2dShape& shape) {
-  return {output_extent(shape, 0), output_extent(shape, 1)};
-}
-
-double conv2d_flops(const Conv2dShape& shape) {
-  return 2 * channel_products(shape) *
-         static_cast<double>(inside_taps(shape, 0) * inside_taps(shape, 1));
-}
-
-double conv2d_macs(const Conv2dShape& shape) {
-  const int64_t outputs = output_extent(shape, 0) * output_extent(shape, 1);
-  return channel_products(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
-}
-
-std::unique_ptr<Op> make_conv2d(Fields& fields, Pass pass) {
-  const Conv2dShape shape{.batch = fields.extent("n"),
-                          .in_channels = fields.extent("c"),
-                          .out_channels = fields.extent("k"),
-                          .groups = fields.extent("groups", 1),
-                          .image = fields.pair("image", 1),
-                          .kernel = fields.pair("kernel", 1),
-                          .stride = fields.pair("stride", 1, {1, 1}),
-                          .padding = fields.pair("padding", 0, {0, 0}),
-                          .dilation = fields.pair("dilation", 1, {1, 1})};
-  if (shape.in_channels % shape.groups != 0 || shape.out_channels % shape.groups != 0)
-    fields.fail("\"groups\" is " + std::to_string(shape.groups) +
-                ", expected a divisor of c and k");
-  for (const std::size_t axis : {0U, 1U}) {
-    const int64_t reach = shape.dilation[axis] * (shape.kernel[axis] - 1) + 1;
-    if (reach > shape.image[axis] + 2 * shape.padding[axis])
-      fields.fail("\"kernel\" is larger than the padded image");
-  }
-  return std::make_unique<Conv2d>(shape, fields.flag("bias"), pass);
-}
-
-std::vector<SeenOp> recognise_conv2d(const Seen& seen) {
-  const bool backward = seen.name == "aten::convolution_backward";
-  const bool convolution = seen.name == "aten::convolution";
-  if (!backward && !convolution && seen.name != "aten::conv2d") return {};
-  if (seen.arguments[backward ? 1 : 0].toTensor().dim() != 4) return {};
-  if (!backward) {
-    if (convolution && seen.arguments[6].toBool()) return {};  // transposed
-    if (seen.arguments[4].isString()) return {};               // padding "same" or "valid"
-    auto fields = fields_of(seen_conv2d(seen.arguments, 0, 3, convolution ? 8 : 6));
-    if (given(seen.arguments[2])) fields["bias"] = true;
-    return {{Pass::kForward, fields}};
-  }
-  if (seen.arguments[7].toBool()) return {};
-  const auto wanted = seen.arguments[10].toBoolList();  // gradients to input, weight, bias
-  const auto fields = fields_of(seen_conv2d(seen.arguments, 1, 4, 9));
-  std::vector<SeenOp> made;
-  if (wanted[0]) made.push_back({Pass::kDgrad, fields});
-  if (wanted[1]) {
-    made.push_back({Pass::kWgrad, fields});
-    if (wanted[2]) made.back().fields["bias"] = true;
-  }
-  return made;
+OpType conv2d_type() {
+  return {
+      .name = "conv2d",
+      .op_class = OpClass::kConvolution,
+      .aten = {"conv2d", "convolution", "convolution_backward"},
+      .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
+      .examples =
+          {R"({"n": 2, "c": 3, "k": 5, "image": [7, 6], "kernel": [3, 3], "padding": [1, 1], "bias": true})",
+           R"({"n": 1, "c": 4, "k": 6, "image": [11, 13], "kernel": [5, 3], "groups": 2, "stride": [2, 1], "padding": [2, 0]})",
+           R"({"n": 3, "c": 2, "k": 2, "image": [9, 8], "kernel": [3, 2], "stride": [2, 3], "padding": [2, 2], "dilation": [2, 3], "bias": true})",
+           R"({"n": 1, "c": 1, "k": 1, "image": [1, 1], "kernel": [1, 1]})"},
+      .fields = fields_of<Conv2dShape>,
+      .make = make_op<Conv2d, Conv2dShape>,
+      .match = match_conv2d};
 }
 
 }  // namespace fathom::ops

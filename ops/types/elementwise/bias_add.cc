@@ -1,17 +1,23 @@
 #include <ATen/ops/add.h>
 
 #include "ops/core/buffer.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
+struct BiasAddShape {
+  Sizes sizes;  ///< [..., C]
+
+  void visit(Fields& fields) { fields.sizes("sizes", sizes); }
+};
+
 /// A layer's bias on its own: inputs {x [..., C], bias [C]}, outputs {x + bias}.
 class BiasAdd final : public Op {
  public:
-  explicit BiasAdd(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}
+  BiasAdd(BiasAddShape shape, Pass /*pass*/) : sizes_(std::move(shape.sizes)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     const double count = elements(sizes_);
@@ -20,7 +26,7 @@ class BiasAdd final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draw(seed);
+    RandomInputs draw(seed);
     return {draw.normal(sizes_), draw.normal({sizes_.back()})};
   }
 
@@ -31,7 +37,7 @@ class BiasAdd final : public Op {
   std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {
-    std::vector<int64_t> row(sizes_.size(), 1);
+    Sizes row(sizes_.size(), 1);
     row.back() = sizes_.back();
     return BinaryProblem{.kind = BinaryProblem::Kind::kAdd,
                          .a = buffer(in[0]),
@@ -40,16 +46,20 @@ class BiasAdd final : public Op {
   }
 
  private:
-  std::vector<int64_t> sizes_;
+  Sizes sizes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> make_bias_add(Fields& fields, Pass /*pass*/) {
-  return std::make_unique<BiasAdd>(fields.sizes("sizes"));
+OpType bias_add_type() {
+  return {.name = "bias_add",
+          .op_class = OpClass::kElementwise,
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [13, 7]})", R"({"sizes": [1, 1]})"},
+          .fields = fields_of<BiasAddShape>,
+          .make = make_op<BiasAdd, BiasAddShape>,
+          // LibTorch has no op of it: it runs as add, or within addmm.
+          .match = [](const ObservedCall& /*call*/) { return std::vector<MatchedOp>{}; }};
 }
-
-/// LibTorch has no op of it: it is seen as add, or within addmm.
-std::vector<SeenOp> recognise_bias_add(const Seen& /*seen*/) { return {}; }
 
 }  // namespace fathom::ops

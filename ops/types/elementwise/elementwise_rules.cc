@@ -31,22 +31,22 @@ bool is_number(const c10::IValue& argument, double wanted) {
   return argument.isScalar() && argument.toScalar().to<double>() == wanted;
 }
 
-bool is_relu(const Seen& seen) {  // and not another bound from below
-  return !seen.name.starts_with("aten::clamp_min") || is_number(seen.arguments[1], 0);
+bool is_relu(const ObservedCall& call) {  // and not another bound from below
+  return !call.name.starts_with("aten::clamp_min") || is_number(call.arguments[1], 0);
 }
 
-bool is_clipped_relu(const Seen& seen) {
-  const std::size_t low = seen.name == "aten::hardtanh_backward" ? 2 : 1;
-  return is_number(seen.arguments[low], 0) && is_number(seen.arguments[low + 1], kClip);
+bool is_clipped_relu(const ObservedCall& call) {
+  const std::size_t low = call.name == "aten::hardtanh_backward" ? 2 : 1;
+  return is_number(call.arguments[low], 0) && is_number(call.arguments[low + 1], kClip);
 }
 
-bool is_square(const Seen& seen) {
-  return seen.arguments.size() == 1 || is_number(seen.arguments[1], 2);
+bool is_square(const ObservedCall& call) {
+  return call.arguments.size() == 1 || is_number(call.arguments[1], 2);
 }
 
-bool is_huber_sum(const Seen& seen) {
-  const std::size_t reduction = seen.name == "aten::huber_loss" ? 2 : 3;
-  return is_number(seen.arguments[reduction], at::Reduction::Sum);
+bool is_huber_sum(const ObservedCall& call) {
+  const std::size_t reduction = call.name == "aten::huber_loss" ? 2 : 3;
+  return is_number(call.arguments[reduction], at::Reduction::Sum);
 }
 
 }  // namespace
@@ -54,45 +54,52 @@ bool is_huber_sum(const Seen& seen) {
 const std::vector<ElementwiseRule>& elementwise_rules() {
   static const std::vector<ElementwiseRule> rules{
       {.name = "relu",
+       .aten = {"relu", "relu_", "clamp_min", "clamp_min_", "threshold_backward"},
        .operands = {kX, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::relu(in[0]); },
-       .backward = [](const at::Tensor& g, const at::Tensor& left,
-                      const Tensors& /*in*/) { return at::threshold_backward(g, left, 0); },
+       .backward = [](const at::Tensor& g, const at::Tensor& result,
+                      const Tensors& /*in*/) { return at::threshold_backward(g, result, 0); },
        .is_type = is_relu,
        .unary = Unary::kRelu},
       {.name = "clipped_relu",
+       .aten = {"hardtanh", "hardtanh_", "hardtanh_backward"},
        .operands = {Values::kBeyondClip, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::hardtanh(in[0], 0, kClip); },
-       .backward = [](const at::Tensor& g, const at::Tensor& /*left*/,
+       .backward = [](const at::Tensor& g, const at::Tensor& /*result*/,
                       const Tensors& in) { return at::hardtanh_backward(g, in[0], 0, kClip); },
        .is_type = is_clipped_relu,
        .unary = Unary::kBetween,
        .constants = {0, kClip}},
       {.name = "sigmoid",
+       .aten = {"sigmoid", "sigmoid_", "sigmoid_backward"},
        .operands = {kX, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::sigmoid(in[0]); },
-       .backward = [](const at::Tensor& g, const at::Tensor& left,
-                      const Tensors& /*in*/) { return at::sigmoid_backward(g, left); },
+       .backward = [](const at::Tensor& g, const at::Tensor& result,
+                      const Tensors& /*in*/) { return at::sigmoid_backward(g, result); },
        .unary = Unary::kSigmoid},
       {.name = "tanh",
+       .aten = {"tanh", "tanh_", "tanh_backward"},
        .operands = {kX, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::tanh(in[0]); },
-       .backward = [](const at::Tensor& g, const at::Tensor& left,
-                      const Tensors& /*in*/) { return at::tanh_backward(g, left); },
+       .backward = [](const at::Tensor& g, const at::Tensor& result,
+                      const Tensors& /*in*/) { return at::tanh_backward(g, result); },
        .unary = Unary::kTanh},
       {.name = "add",
+       .aten = {"add", "add_"},
        .operands = {kX, kX},
        .flops = 1,
        .forward = [](const Tensors& in) { return at::add(in[0], in[1]); },
        .with_number = [](const at::Tensor& x) { return at::add(x, kNumber); },
+       .accumulates = true,
        .unary = Unary::kLinear,
        .constants = {1, kNumber},
        .of_two = Binary::kAdd},
       {.name = "sub",
+       .aten = {"sub", "sub_", "rsub"},
        .operands = {kX, kX},
        .flops = 1,
        .forward = [](const Tensors& in) { return at::sub(in[0], in[1]); },
@@ -101,6 +108,7 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .constants = {1, -kNumber},
        .of_two = Binary::kSub},
       {.name = "mul",
+       .aten = {"mul", "mul_"},
        .operands = {kX, kX},
        .flops = 1,
        .forward = [](const Tensors& in) { return at::mul(in[0], in[1]); },
@@ -109,6 +117,7 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .constants = {kNumber, 0},
        .of_two = Binary::kMul},
       {.name = "div",
+       .aten = {"div", "div_"},
        .operands = {kX, Values::kPositive},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::div(in[0], in[1]); },
@@ -117,28 +126,33 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .constants = {static_cast<float>(1 / kNumber), 0},
        .of_two = Binary::kDiv},
       {.name = "exp",
+       .aten = {"exp", "exp_"},
        .operands = {kX, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::exp(in[0]); },
        .unary = Unary::kExp},
       {.name = "sqrt",
+       .aten = {"sqrt", "sqrt_"},
        .operands = {Values::kPositive, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::sqrt(in[0]); },
        .unary = Unary::kSqrt},
       {.name = "square",
+       .aten = {"square", "square_", "pow", "pow_"},
        .operands = {kX, kNone},
        .flops = 1,
        .forward = [](const Tensors& in) { return at::square(in[0]); },
        .is_type = is_square,
        .unary = Unary::kSquare},
       {.name = "neg",
+       .aten = {"neg", "neg_"},
        .operands = {kX, kNone},
        .flops = 0,
        .forward = [](const Tensors& in) { return at::neg(in[0]); },
        .unary = Unary::kLinear,
        .constants = {-1, 0}},
       {.name = "huber_loss",
+       .aten = {"huber_loss", "huber_loss_backward"},
        .operands = {kX, kX},
        .flops = 0,
        .forward =
@@ -146,7 +160,7 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
              return at::huber_loss(in[0], in[1], at::Reduction::Sum, kHuberDelta);
            },
        .backward =
-           [](const at::Tensor& g, const at::Tensor& /*left*/, const Tensors& in) {
+           [](const at::Tensor& g, const at::Tensor& /*result*/, const Tensors& in) {
              return at::huber_loss_backward(g, in[0], in[1], at::Reduction::Sum, kHuberDelta);
            },
        .is_type = is_huber_sum},

@@ -16,17 +16,19 @@ enum class Values { kNone, kNormal, kPositive, kBeyondClip };
 /// it, forward and backward.
 struct ElementwiseRule {
   std::string_view name;
+  std::vector<std::string_view> aten;  ///< OpType::aten
   std::array<Values, 2> operands;
   double flops;  ///< an output element
   at::Tensor (*forward)(const Tensors& in);
   /// Where y can be a plain number.
   at::Tensor (*with_number)(const at::Tensor& x) = nullptr;
-  /// The gradient to x, of the output's gradient and what the forward pass leaves; null where
+  /// The gradient to x, of the output's gradient and the forward pass's result; null where
   /// autograd makes it of other types.
-  at::Tensor (*backward)(const at::Tensor& gradient, const at::Tensor& left,
+  at::Tensor (*backward)(const at::Tensor& gradient, const at::Tensor& result,
                          const Tensors& in) = nullptr;
-  /// What makes a call of the kind's ATen names this type; null for all calls.
-  bool (*is_type)(const Seen& seen) = nullptr;
+  /// Which calls of its ATen names are of this type; null for all.
+  bool (*is_type)(const ObservedCall& call) = nullptr;
+  bool accumulates = false;  ///< has a form in place, which sums gradients
 
   /// What a vendor's library calls it; that of one operand is also what it is with a plain number.
   std::optional<UnaryProblem::Kind> unary = {};

@@ -2,16 +2,16 @@
 #include <ATen/ops/bmm.h>
 
 #include "ops/core/buffer.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
 /// C [batch, m, n] = A [batch, m, k] · B [batch, k, n] (+ D [batch, m, n]). A transposed factor is
 /// stored as [batch, k, m] or [batch, n, k].
-struct Shape {
+struct BatchedMatmulShape {
   int64_t batch;
   int64_t m;
   int64_t n;
@@ -19,23 +19,34 @@ struct Shape {
   bool transpose_a;
   bool transpose_b;
   bool addend;
+
+  void visit(Fields& fields) {
+    fields.extent("batch", batch);
+    fields.extent("m", m);
+    fields.extent("n", n);
+    fields.extent("k", k);
+    fields.flag("transpose_a", transpose_a);
+    fields.flag("transpose_b", transpose_b);
+    fields.flag("addend", addend);
+  }
 };
 
 /// Inputs {A, B} or {A, B, D}, stored as the shape says; outputs {C}.
 class BatchedMatmul final : public Op {
  public:
-  explicit BatchedMatmul(const Shape& shape) : shape_(shape) {}
+  BatchedMatmul(const BatchedMatmulShape& shape, Pass /*pass*/) : shape_(shape) {}
 
   Cost cost(fixtures::Precision precision) const override {
     const auto& [batch, m, n, k, transpose_a, transpose_b, addend] = shape_;
     const double product = elements({batch, m, n});
     return {.flops = 2 * product * static_cast<double>(k),
             .bytes = element_bytes(precision) * (elements({batch, m, k}) + elements({batch, k, n}) +
-                                                 (addend ? 2 : 1) * product)};
+                                                 (addend ? 2 : 1) * product),
+            .macs = product * static_cast<double>(k)};
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draw(seed);
+    RandomInputs draw(seed);
     const auto& [batch, m, n, k, transpose_a, transpose_b, addend] = shape_;
     Tensors made;
     made.push_back(transpose_a ? draw.normal({batch, k, m}) : draw.normal({batch, m, k}));
@@ -64,40 +75,44 @@ class BatchedMatmul final : public Op {
   }
 
  private:
-  Shape shape_;
+  BatchedMatmulShape shape_;
 };
 
 bool is_transposed(const at::Tensor& matrices) {
   return matrices.size(1) > 1 && matrices.size(2) > 1 && matrices.stride(1) < matrices.stride(2);
 }
 
-}  // namespace
-
-std::unique_ptr<Op> make_batched_matmul(Fields& fields, Pass /*pass*/) {
-  return std::make_unique<BatchedMatmul>(Shape{.batch = fields.extent("batch"),
-                                               .m = fields.extent("m"),
-                                               .n = fields.extent("n"),
-                                               .k = fields.extent("k"),
-                                               .transpose_a = fields.flag("transpose_a"),
-                                               .transpose_b = fields.flag("transpose_b"),
-                                               .addend = fields.flag("addend")});
-}
-
 /// A product in a backward pass looks like one in a forward pass: all are called that.
-std::vector<SeenOp> recognise_batched_matmul(const Seen& seen) {
-  const bool addend = seen.name == "aten::baddbmm";
-  if (!addend && seen.name != "aten::bmm") return {};
-  const c10::IValue& first = seen.arguments[addend ? 1 : 0];
-  const c10::IValue& second = seen.arguments[addend ? 2 : 1];
+std::vector<MatchedOp> match_batched_matmul(const ObservedCall& call) {
+  const bool addend = call.name == "aten::baddbmm";
+  const c10::IValue& first = call.arguments[addend ? 1 : 0];
+  const c10::IValue& second = call.arguments[addend ? 2 : 1];
   if (!is_plain(first) || !is_plain(second)) return {};
   const at::Tensor& a = first.toTensor();
   const at::Tensor& b = second.toTensor();
-  nlohmann::ordered_json fields{
-      {"batch", a.size(0)}, {"m", a.size(1)}, {"n", b.size(2)}, {"k", a.size(2)}};
-  if (is_transposed(a)) fields["transpose_a"] = true;
-  if (is_transposed(b)) fields["transpose_b"] = true;
-  if (addend) fields["addend"] = true;
-  return {{Pass::kForward, fields}};
+  return {matched(Pass::kForward, BatchedMatmulShape{.batch = a.size(0),
+                                                     .m = a.size(1),
+                                                     .n = b.size(2),
+                                                     .k = a.size(2),
+                                                     .transpose_a = is_transposed(a),
+                                                     .transpose_b = is_transposed(b),
+                                                     .addend = addend})};
+}
+
+}  // namespace
+
+OpType batched_matmul_type() {
+  return {
+      .name = "batched_matmul",
+      .op_class = OpClass::kMatrix,
+      .aten = {"bmm", "baddbmm"},
+      .passes = {Pass::kForward},
+      .examples = {R"({"batch": 3, "m": 5, "n": 7, "k": 11})",
+                   R"({"batch": 2, "m": 5, "n": 1, "k": 3, "transpose_a": true})",
+                   R"({"batch": 1, "m": 13, "n": 4, "k": 1, "transpose_b": true, "addend": true})"},
+      .fields = fields_of<BatchedMatmulShape>,
+      .make = make_op<BatchedMatmul, BatchedMatmulShape>,
+      .match = match_batched_matmul};
 }
 
 }  // namespace fathom::ops

@@ -3,7 +3,7 @@
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
 #include "ops/core/composite.h"
-#include "ops/types/table.h"
+#include "ops/core/op.h"
 
 namespace fathom::ops {
 namespace {
@@ -14,14 +14,15 @@ struct LstmShape {
   int64_t inputs;
   int64_t width;
   bool bias;  ///< two a gate, as at::lstm wants them
-};
 
-nlohmann::ordered_json fields_of(const LstmShape& shape) {
-  nlohmann::ordered_json fields{
-      {"steps", shape.steps}, {"n", shape.n}, {"inputs", shape.inputs}, {"width", shape.width}};
-  put_unless(fields, "bias", shape.bias, false);
-  return fields;
-}
+  void visit(Fields& fields) {
+    fields.extent("steps", steps);
+    fields.extent("n", n);
+    fields.extent("inputs", inputs);
+    fields.extent("width", width);
+    fields.flag("bias", bias);
+  }
+};
 
 /// A layer over a sequence x [T, N, I]: `steps` and `n` follow from it.
 LstmShape shape_of(const at::Tensor& x, bool batch_first, int64_t width, bool bias) {
@@ -32,23 +33,56 @@ LstmShape shape_of(const at::Tensor& x, bool batch_first, int64_t width, bool bi
           .bias = bias};
 }
 
-/// A row a layer and direction: each of them is a call of oneDNN and has a gradient of its own.
-std::vector<SeenOp> layers(const Seen& seen) {
-  if (!seen.arguments[1].isTensorList()) return {};  // packed sequences
-  const auto weights = seen.arguments[2].toTensorVector();
-  const auto count = seen.arguments[4].toInt();
-  const int64_t directions = seen.arguments[7].toBool() ? 2 : 1;
-  const int64_t width = weights[1].size(1);
-  LstmShape shape = shape_of(seen.arguments[0].toTensor(), seen.arguments[8].toBool(), width,
-                             seen.arguments[3].toBool());
-  std::vector<SeenOp> made;
+/// A row for each layer and direction: each is a call of oneDNN and has a gradient of its own.
+std::vector<MatchedOp> layers(Pass pass, LstmShape first, int64_t count, int64_t directions) {
+  std::vector<MatchedOp> made;
   for (int64_t layer = 0; layer < count; ++layer) {
     for (int64_t direction = 0; direction < directions; ++direction) {
-      made.push_back({Pass::kForward, fields_of(shape)});
+      made.push_back(matched(pass, first));
     }
-    shape.inputs = directions * width;
+    first.inputs = directions * first.width;
   }
   return made;
+}
+
+/// lstm(x, states, weights, bias, layers, dropout, train, bidirectional, batch_first).
+std::vector<MatchedOp> match_whole(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (!arguments[1].isTensorList()) return {};  // packed sequences
+  const int64_t width = arguments[2].toTensorVector()[1].size(1);
+  return layers(
+      Pass::kForward,
+      shape_of(arguments[0].toTensor(), arguments[8].toBool(), width, arguments[3].toBool()),
+      arguments[4].toInt(), arguments[7].toBool() ? 2 : 1);
+}
+
+/// _cudnn_rnn(x, weights, weights of a layer, buffer, h, c, mode, width, projection, layers,
+/// batch_first, ..., bidirectional, ...) and its backward, which has the output and three gradients
+/// before the mode.
+std::vector<MatchedOp> match_cudnn(const ObservedCall& call, bool backward) {
+  constexpr int64_t kLstmMode = 2;  // of cuDNN's recurrent networks
+  const auto& arguments = call.arguments;
+  const std::size_t mode = backward ? 10 : 6;
+  if (arguments[mode].toInt() != kLstmMode || arguments[mode + 2].toInt() != 0) return {};
+  return layers(backward ? Pass::kBackward : Pass::kForward,
+                shape_of(arguments[0].toTensor(), arguments[mode + 4].toBool(),
+                         arguments[mode + 1].toInt(), arguments[2].toInt() == 4),
+                arguments[mode + 3].toInt(), arguments[mode + 7].toBool() ? 2 : 1);
+}
+
+/// mkldnn_rnn_layer(x, input weight, recurrent weight [4H, H], ..., bias, ...): one layer.
+std::vector<MatchedOp> match_layer(const ObservedCall& call, bool backward) {
+  const int64_t width = call.arguments[2].toTensor().size(1);
+  const bool bias = call.arguments[backward ? 17 : 12].toBool();
+  return {matched(backward ? Pass::kBackward : Pass::kForward,
+                  shape_of(call.arguments[0].toTensor(), /*batch_first=*/false, width, bias))};
+}
+
+std::vector<MatchedOp> match_lstm(const ObservedCall& call) {
+  if (call.name == "aten::lstm") return match_whole(call);
+  const bool backward = call.name.ends_with("_backward");
+  return call.name.starts_with("aten::_cudnn") ? match_cudnn(call, backward)
+                                               : match_layer(call, backward);
 }
 
 /// Inputs of make_lstm(), or their gradients.
@@ -63,17 +97,12 @@ LstmProblem::Inputs buffers(at::ArrayRef<at::Tensor> leaves) {
   return made;
 }
 
-}  // namespace
-
 /// A layer as a training step runs it, by oneDNN or cuDNN where LibTorch has them: {x [T, N, I],
 /// h [1, N, H], c, weights [4H, I] and [4H, H], then two biases [4H] where there are some} gives
 /// {outputs [T, N, H], h', c'}.
 std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
-  const LstmShape s{.steps = fields.extent("steps"),
-                    .n = fields.extent("n"),
-                    .inputs = fields.extent("inputs"),
-                    .width = fields.extent("width"),
-                    .bias = fields.flag("bias")};
+  LstmShape s{};
+  s.visit(fields);
   const auto weights = static_cast<double>(4 * s.width * (s.inputs + s.width));
   const auto states = static_cast<double>(2 * s.n * s.width);
   const double read = weights + states + static_cast<double>(s.steps * s.n * s.inputs) +
@@ -81,7 +110,7 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
   const std::size_t leaves = s.bias ? 7 : 5;
   return make_composite(
       {.leaves =
-           [s](Draws& draws) {
+           [s](RandomInputs& draws) {
              Tensors made{draws.normal({s.steps, s.n, s.inputs}),
                           draws.normal({1, s.n, s.width}, 0.5), draws.normal({1, s.n, s.width}),
                           draws.weight({4 * s.width, s.inputs}, s.inputs + s.width),
@@ -98,7 +127,7 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
          return {outputs, h, c};
        },
        .outputs = 3,
-       .products = static_cast<double>(s.steps * s.n) * weights,
+       .macs = static_cast<double>(s.steps * s.n) * weights,
        .read = read,
        .written = states + static_cast<double>(s.steps * s.n * s.width),
        .gradients = read,
@@ -117,15 +146,19 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
       pass);
 }
 
-std::vector<SeenOp> recognise_lstm(const Seen& seen) {
-  if (seen.name == "aten::lstm") return layers(seen);
-  const bool backward = seen.name == "aten::mkldnn_rnn_layer_backward";
-  if (!backward && seen.name != "aten::mkldnn_rnn_layer") return {};
-  const auto& arguments = seen.arguments;
-  const int64_t width = arguments[2].toTensor().size(1);  // of the recurrent weight [4H, H]
-  const bool bias = arguments[backward ? 17 : 12].toBool();
-  return {{backward ? Pass::kBackward : Pass::kForward,
-           fields_of(shape_of(arguments[0].toTensor(), /*batch_first=*/false, width, bias))}};
+}  // namespace
+
+OpType lstm_type() {
+  return {.name = "lstm",
+          .op_class = OpClass::kMatrix,
+          .aten = {"lstm", "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "_cudnn_rnn",
+                   "_cudnn_rnn_backward"},
+          .passes = {Pass::kForward, Pass::kBackward},
+          .examples = {R"({"steps": 5, "n": 3, "inputs": 4, "width": 6, "bias": true})",
+                       R"({"steps": 1, "n": 1, "inputs": 7, "width": 2})"},
+          .fields = fields_of<LstmShape>,
+          .make = make_lstm,
+          .match = match_lstm};
 }
 
 }  // namespace fathom::ops

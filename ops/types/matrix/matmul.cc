@@ -1,24 +1,49 @@
-#include "ops/types/matrix/matmul.h"
-
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 
 #include "ops/core/buffer.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
+/// C [m, n] = A [m, k] · B [k, n] (+ bias [n]). A transposed factor is stored as [k, m] or [n, k],
+/// the way a dense layer y = x · W^T + b and its gradients find theirs.
+struct MatmulShape {
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  bool transpose_a;
+  bool transpose_b;
+  bool bias;
+
+  void visit(Fields& fields) {
+    fields.extent("m", m);
+    fields.extent("n", n);
+    fields.extent("k", k);
+    fields.flag("transpose_a", transpose_a);
+    fields.flag("transpose_b", transpose_b);
+    fields.flag("bias", bias);
+  }
+};
+
 /// Inputs {A, B} or {A, B, bias}, stored as the shape says; outputs {C}.
 class Matmul final : public Op {
  public:
-  explicit Matmul(const MatmulShape& shape) : shape_(shape) {}
+  Matmul(const MatmulShape& shape, Pass /*pass*/) : shape_(shape) {}
 
-  Cost cost(fixtures::Precision precision) const override { return matmul_cost(shape_, precision); }
+  Cost cost(fixtures::Precision precision) const override {
+    const auto m = static_cast<double>(shape_.m);
+    const auto n = static_cast<double>(shape_.n);
+    const auto k = static_cast<double>(shape_.k);
+    return {.flops = 2 * m * n * k,
+            .bytes = element_bytes(precision) * (m * k + k * n + m * n + (shape_.bias ? n : 0)),
+            .macs = m * n * k};
+  }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draw(seed);
+    RandomInputs draw(seed);
     const auto& [m, n, k, transpose_a, transpose_b, bias] = shape_;
     Tensors made;
     made.push_back(transpose_a ? draw.normal({k, m}) : draw.normal({m, k}));
@@ -52,40 +77,43 @@ class Matmul final : public Op {
 
 bool is_transposed(const at::Tensor& matrix) { return matrix.stride(0) < matrix.stride(1); }
 
-}  // namespace
-
-Cost matmul_cost(const MatmulShape& shape, fixtures::Precision precision) {
-  const auto m = static_cast<double>(shape.m);
-  const auto n = static_cast<double>(shape.n);
-  const auto k = static_cast<double>(shape.k);
-  return {.flops = 2 * m * n * k,
-
-          .bytes = element_bytes(precision) * (m * k + k * n + m * n + (shape.bias ? n : 0))};
-}
-
-std::unique_ptr<Op> make_matmul(Fields& fields, Pass /*pass*/) {
-  return std::make_unique<Matmul>(MatmulShape{.m = fields.extent("m"),
-                                              .n = fields.extent("n"),
-                                              .k = fields.extent("k"),
-                                              .transpose_a = fields.flag("transpose_a"),
-                                              .transpose_b = fields.flag("transpose_b"),
-                                              .bias = fields.flag("bias")});
-}
-
-std::vector<SeenOp> recognise_matmul(const Seen& seen) {
-  const bool bias = seen.name == "aten::addmm";
-  if (!bias && seen.name != "aten::mm") return {};
-  const at::Tensor& a = seen.arguments[bias ? 1 : 0].toTensor();
-  const at::Tensor& b = seen.arguments[bias ? 2 : 1].toTensor();
+/// mm(a, b) and addmm(bias, a, b); mv(a, x) and addmv(bias, a, x) as x · aᵀ.
+std::vector<MatchedOp> match_matmul(const ObservedCall& call) {
+  const bool bias = call.name.starts_with("aten::add");
+  const at::Tensor& a = call.arguments[bias ? 1 : 0].toTensor();
+  const at::Tensor& b = call.arguments[bias ? 2 : 1].toTensor();
+  if (b.dim() == 1) {
+    return {matched(Pass::kForward, MatmulShape{.m = 1,
+                                                .n = a.size(0),
+                                                .k = a.size(1),
+                                                .transpose_a = false,
+                                                .transpose_b = !is_transposed(a),
+                                                .bias = bias})};
+  }
   // The gradients of a layer y = x · W are g · Wᵀ and xᵀ · g.
-  const Pass pass = !seen.backward     ? Pass::kForward
+  const Pass pass = !call.backward     ? Pass::kForward
                     : is_transposed(a) ? Pass::kWgrad
                                        : Pass::kDgrad;
-  nlohmann::ordered_json fields{{"m", a.size(0)}, {"n", b.size(1)}, {"k", a.size(1)}};
-  if (is_transposed(a)) fields["transpose_a"] = true;
-  if (is_transposed(b)) fields["transpose_b"] = true;
-  if (bias) fields["bias"] = true;
-  return {{pass, fields}};
+  return {matched(pass, MatmulShape{.m = a.size(0),
+                                    .n = b.size(1),
+                                    .k = a.size(1),
+                                    .transpose_a = is_transposed(a),
+                                    .transpose_b = is_transposed(b),
+                                    .bias = bias})};
+}
+
+}  // namespace
+
+OpType matmul_type() {
+  return {.name = "matmul",
+          .op_class = OpClass::kMatrix,
+          .aten = {"mm", "addmm", "mv", "addmv"},
+          .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
+          .examples = {R"({"m": 5, "n": 7, "k": 3})",
+                       R"({"m": 13, "n": 1, "k": 11, "transpose_b": true})"},
+          .fields = fields_of<MatmulShape>,
+          .make = make_op<Matmul, MatmulShape>,
+          .match = match_matmul};
 }
 
 }  // namespace fathom::ops

@@ -4,23 +4,37 @@
 #include <string>
 
 #include "ops/core/buffer.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
-struct Shape {
-  std::vector<std::vector<int64_t>> tensors;
+struct ConcatShape {
+  std::vector<Sizes> tensors;
   int64_t dim;
   bool stack;  ///< along a new dimension
+
+  void visit(Fields& fields) {
+    fields.tensors("tensors", tensors);
+    fields.count("dim", dim);
+    fields.flag("stack", stack);
+    auto first = tensors[0];
+    fields.require(dim < std::ssize(first) + (stack ? 1 : 0),
+                   "\"dim\" is " + std::to_string(dim) + ", expected a dimension of \"tensors\"");
+    const auto along = static_cast<std::size_t>(dim);
+    for (auto sizes : tensors) {
+      if (!stack && sizes.size() == first.size()) sizes[along] = first[along];
+      fields.require(sizes == first, "\"tensors\" differ in more than dimension \"dim\"");
+    }
+  }
 };
 
 /// Inputs the tensors, outputs {all of them in one}.
 class Concat final : public Op {
  public:
-  explicit Concat(Shape shape) : shape_(std::move(shape)) {}
+  Concat(ConcatShape shape, Pass /*pass*/) : shape_(std::move(shape)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     double count = 0;
@@ -29,7 +43,7 @@ class Concat final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draw(seed);
+    RandomInputs draw(seed);
     Tensors made;
     for (const auto& sizes : shape_.tensors) made.push_back(draw.normal(sizes));
     return made;
@@ -53,47 +67,38 @@ class Concat final : public Op {
   }
 
  private:
-  Shape shape_;
+  ConcatShape shape_;
 };
 
-}  // namespace
-
-/// {"tensors": [[...], ...], "dim"}, {"stack": true}.
-std::unique_ptr<Op> make_concat(Fields& fields, Pass /*pass*/) {
-  Shape shape{.tensors = fields.tensors("tensors"),
-              .dim = fields.count("dim"),
-              .stack = fields.flag("stack")};
-  auto first = shape.tensors[0];
-  if (shape.dim >= static_cast<int64_t>(first.size()) + (shape.stack ? 1 : 0))
-    fields.fail("\"dim\" is " + std::to_string(shape.dim) +
-                ", expected a dimension of \"tensors\"");
-  const auto along = static_cast<std::size_t>(shape.dim);
-  for (auto sizes : shape.tensors) {
-    if (!shape.stack && sizes.size() == first.size()) sizes[along] = first[along];
-    if (sizes != first) fields.fail("\"tensors\" differ in more than dimension \"dim\"");
-  }
-  return std::make_unique<Concat>(std::move(shape));
-}
-
 /// cat(tensors, dim), stack(tensors, dim).
-std::vector<SeenOp> recognise_concat(const Seen& seen) {
-  const bool stack = seen.name == "aten::stack";
-  if ((!stack && seen.name != "aten::cat" && seen.name != "aten::concat") ||
-      !seen.arguments[0].isTensorList()) {
-    return {};
-  }
-  const auto tensors = seen.arguments[0].toTensorVector();
+std::vector<MatchedOp> match_concat(const ObservedCall& call) {
+  if (!call.arguments[0].isTensorList()) return {};
+  const auto tensors = call.arguments[0].toTensorVector();
   if (tensors.empty()) return {};
   for (const auto& tensor : tensors)
     if (!is_plain(tensor)) return {};
+  const bool stack = call.name == "aten::stack";
   const int64_t rank = tensors[0].dim() + (stack ? 1 : 0);
   if (rank == 0) return {};
-  nlohmann::ordered_json fields;
-  fields["tensors"] = extents(tensors);
-  const int64_t dim = seen.arguments[1].toInt();
-  fields["dim"] = dim < 0 ? dim + rank : dim;
-  if (stack) fields["stack"] = true;
-  return {{Pass::kForward, fields}};
+  const int64_t dim = call.arguments[1].toInt();
+  return {matched(Pass::kForward, ConcatShape{.tensors = tensor_sizes(tensors),
+                                              .dim = dim < 0 ? dim + rank : dim,
+                                              .stack = stack})};
+}
+
+}  // namespace
+
+OpType concat_type() {
+  return {.name = "concat",
+          .op_class = OpClass::kMovement,
+          .aten = {"cat", "concat", "stack"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"tensors": [[5, 3], [5, 1], [5, 7]], "dim": 1})",
+                       R"({"tensors": [[3], [1]], "dim": 0})",
+                       R"({"tensors": [[5, 3], [5, 3]], "dim": 2, "stack": true})"},
+          .fields = fields_of<ConcatShape>,
+          .make = make_op<Concat, ConcatShape>,
+          .match = match_concat};
 }
 
 }  // namespace fathom::ops

@@ -3,24 +3,52 @@
 #include <string>
 
 #include "ops/core/buffer.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
+struct CopyShape {
+  Sizes sizes;      ///< of the copy
+  bool transposed;  ///< the source lies the other way
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.flag("transposed", transposed);
+    fields.require(!transposed || sizes.size() > 1,
+                   "\"sizes\" has one extent, expected two or more of a \"transposed\" copy");
+  }
+};
+
+struct TransposeShape {
+  Sizes sizes;  ///< [rows, columns] of the source
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.require(sizes.size() == 2, "\"sizes\" is not that of a matrix, expected two extents");
+  }
+};
+
+Sizes exchanged(Sizes sizes) {
+  std::swap(sizes.back(), sizes[sizes.size() - 2]);
+  return sizes;
+}
+
 /// Inputs {x}, outputs {a contiguous copy, its last two dimensions exchanged where `transposed`}.
 class Copy final : public Op {
  public:
-  Copy(std::vector<int64_t> stored, bool transposed)
-      : stored_(std::move(stored)), transposed_(transposed) {}
+  Copy(CopyShape shape, Pass /*pass*/)
+      : stored_(shape.transposed ? exchanged(shape.sizes) : shape.sizes),
+        transposed_(shape.transposed) {}
+  Copy(TransposeShape shape, Pass /*pass*/) : stored_(std::move(shape.sizes)), transposed_(true) {}
 
   Cost cost(fixtures::Precision precision) const override {
     return {.flops = 0, .bytes = element_bytes(precision) * 2 * elements(stored_)};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(stored_)}; }
+  Tensors inputs(uint64_t seed) const override { return {RandomInputs(seed).normal(stored_)}; }
 
   Call call(const Tensors& in) const override {
     return
@@ -38,7 +66,7 @@ class Copy final : public Op {
     return transposed_ ? in[0].transpose(-2, -1) : in[0];
   }
 
-  std::vector<int64_t> stored_;
+  Sizes stored_;
   bool transposed_;
 };
 
@@ -48,60 +76,53 @@ bool is_transposed(const at::Tensor& x) {
          x.stride(-2) < x.stride(-1);
 }
 
-std::vector<int64_t> exchanged(std::vector<int64_t> sizes) {
-  std::swap(sizes.back(), sizes[sizes.size() - 2]);
-  return sizes;
+/// copy_(to, from), clone(from), _to_copy(from, type, ...), contiguous(from). None where it
+/// changes the element type or repeats elements.
+std::vector<MatchedOp> match_copy(const ObservedCall& call) {
+  const bool given = call.name == "aten::copy_" || call.name == "aten::copy";
+  const c10::IValue& from = call.arguments[given ? 1 : 0];
+  if (!is_plain(from) || !is_plain(call.arguments[0])) return {};
+  const at::Tensor& source = from.toTensor();
+  const at::Tensor& target = call.arguments[0].toTensor();
+  if (source.scalar_type() != target.scalar_type() || source.sizes() != target.sizes()) return {};
+  if (call.name == "aten::contiguous" && source.is_contiguous()) return {};  // does nothing
+  if (call.name == "aten::_to_copy" && call.arguments[1].isInt() &&
+      call.arguments[1].toInt() != static_cast<int64_t>(source.scalar_type())) {
+    return {};
+  }
+  // clone and _to_copy keep the layout of a dense source: only contiguous() and copy_ turn it.
+  const bool turns = given ? is_transposed(source) != is_transposed(target)
+                           : call.name == "aten::contiguous" && is_transposed(source);
+  const bool asked =
+      call.name == "aten::clone" && call.arguments.size() > 1 && call.arguments[1].isInt() &&
+      call.arguments[1].toInt() == static_cast<int64_t>(at::MemoryFormat::Contiguous);
+  return {
+      matched(Pass::kForward, CopyShape{.sizes = tensor_sizes(source),
+                                        .transposed = turns || (asked && is_transposed(source))})};
 }
 
 }  // namespace
 
-/// {"sizes"} of the copy, {"transposed": true} where the source lies the other way.
-std::unique_ptr<Op> make_copy(Fields& fields, Pass /*pass*/) {
-  auto sizes = fields.sizes("sizes");
-  const bool transposed = fields.flag("transposed");
-  if (transposed && sizes.size() < 2)
-    fields.fail("\"sizes\" has one extent, expected two or more of a \"transposed\" copy");
-  return std::make_unique<Copy>(transposed ? exchanged(sizes) : sizes, transposed);
+OpType copy_type() {
+  return {.name = "copy",
+          .op_class = OpClass::kMovement,
+          .aten = {"copy", "copy_", "clone", "_to_copy", "contiguous"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [5, 3]})", R"({"sizes": [2, 5, 3], "transposed": true})"},
+          .fields = fields_of<CopyShape>,
+          .make = make_op<Copy, CopyShape>,
+          .match = match_copy};
 }
 
-/// {"sizes": [rows, columns]} of the source.
-std::unique_ptr<Op> make_transpose(Fields& fields, Pass /*pass*/) {
-  const auto sizes = fields.sizes("sizes");
-  if (sizes.size() != 2) fields.fail("\"sizes\" is not that of a matrix, expected two extents");
-  return std::make_unique<Copy>(sizes, /*transposed=*/true);
+OpType transpose_type() {
+  return {.name = "transpose",
+          .op_class = OpClass::kMovement,
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [5, 3]})"},
+          .fields = fields_of<TransposeShape>,
+          .make = make_op<Copy, TransposeShape>,
+          // LibTorch turns matrices only when they are copied: matched as copy.
+          .match = [](const ObservedCall& /*call*/) { return std::vector<MatchedOp>{}; }};
 }
-
-/// copy_(to, from), clone(from), _to_copy(from, type, ...), contiguous(from). None where it
-/// changes the element type or repeats elements.
-std::vector<SeenOp> recognise_copy(const Seen& seen) {
-  const bool given = seen.name == "aten::copy_" || seen.name == "aten::copy";
-  if (!given && seen.name != "aten::clone" && seen.name != "aten::_to_copy" &&
-      seen.name != "aten::contiguous") {
-    return {};
-  }
-  const c10::IValue& from = seen.arguments[given ? 1 : 0];
-  if (!is_plain(from) || !is_plain(seen.arguments[0])) return {};
-  const at::Tensor& source = from.toTensor();
-  const at::Tensor& target = seen.arguments[0].toTensor();
-  if (source.scalar_type() != target.scalar_type() || source.sizes() != target.sizes()) return {};
-  if (seen.name == "aten::contiguous" && source.is_contiguous()) return {};  // does nothing
-  if (seen.name == "aten::_to_copy" && seen.arguments[1].isInt() &&
-      seen.arguments[1].toInt() != static_cast<int64_t>(source.scalar_type())) {
-    return {};
-  }
-  nlohmann::ordered_json fields;
-  fields["sizes"] = extents(source);
-  // clone and _to_copy keep the layout of a dense source: only contiguous() and copy_ turn it.
-  const bool turns = given ? is_transposed(source) != is_transposed(target)
-                           : seen.name == "aten::contiguous" && is_transposed(source);
-  const bool asked =
-      seen.name == "aten::clone" && seen.arguments.size() > 1 && seen.arguments[1].isInt() &&
-      seen.arguments[1].toInt() == static_cast<int64_t>(at::MemoryFormat::Contiguous);
-  if (turns || (asked && is_transposed(source))) fields["transposed"] = true;
-  return {{Pass::kForward, fields}};
-}
-
-/// LibTorch turns matrices only when they are copied: seen as copy.
-std::vector<SeenOp> recognise_transpose(const Seen& /*seen*/) { return {}; }
 
 }  // namespace fathom::ops

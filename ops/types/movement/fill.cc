@@ -1,7 +1,7 @@
+#include "ops/core/match_fill.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/movement/match_fill.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -9,13 +9,13 @@ namespace {
 /// Inputs {x}, outputs {x}, all of it one number.
 class Fill final : public Op {
  public:
-  explicit Fill(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}
+  Fill(FillShape shape, Pass /*pass*/) : sizes_(std::move(shape.sizes)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     return {.flops = 0, .bytes = element_bytes(precision) * elements(sizes_)};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(sizes_)}; }
+  Tensors inputs(uint64_t seed) const override { return {RandomInputs(seed).normal(sizes_)}; }
 
   Call call(const Tensors& in) const override {
     return [x = in[0]]() -> Tensors { return {x.fill_(1)}; };
@@ -24,15 +24,21 @@ class Fill final : public Op {
   bool in_place() const override { return true; }
 
  private:
-  std::vector<int64_t> sizes_;
+  Sizes sizes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Op> make_fill(Fields& fields, Pass /*pass*/) {
-  return std::make_unique<Fill>(fields.sizes("sizes"));
+OpType fill_type() {
+  return {
+      .name = "fill",
+      .op_class = OpClass::kMovement,
+      .aten = {"fill_", "zero_", "zeros", "zeros_like", "ones", "ones_like", "full", "new_zeros"},
+      .passes = {Pass::kForward},
+      .examples = {R"({"sizes": [5, 3]})"},
+      .fields = fields_of<FillShape>,
+      .make = make_op<Fill, FillShape>,
+      .match = match_fill};
 }
-
-std::vector<SeenOp> recognise_fill(const Seen& seen) { return recognise_factory("fill", seen); }
 
 }  // namespace fathom::ops

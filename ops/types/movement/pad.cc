@@ -2,19 +2,31 @@
 
 #include <algorithm>
 
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
+
+struct PadShape {
+  Sizes sizes;
+  Sizes padding;
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.counts("padding", padding);
+    fields.require(padding.size() % 2 == 0 && padding.size() <= 2 * sizes.size(),
+                   "\"padding\" does not hold pairs of at most the dimensions of \"sizes\"");
+  }
+};
 
 /// Inputs {x}, outputs {x with zeros around it}. Padding as LibTorch lists it: before and after,
 /// from the last dimension on.
 class Pad final : public Op {
  public:
-  Pad(std::vector<int64_t> sizes, std::vector<int64_t> padding)
-      : sizes_(std::move(sizes)), padding_(std::move(padding)) {}
+  Pad(PadShape shape, Pass /*pass*/)
+      : sizes_(std::move(shape.sizes)), padding_(std::move(shape.padding)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     auto padded = sizes_;
@@ -23,7 +35,7 @@ class Pad final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * (elements(sizes_) + elements(padded))};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(sizes_)}; }
+  Tensors inputs(uint64_t seed) const override { return {RandomInputs(seed).normal(sizes_)}; }
 
   Call call(const Tensors& in) const override {
     return [x = in[0], padding = padding_]() -> Tensors {
@@ -32,34 +44,35 @@ class Pad final : public Op {
   }
 
  private:
-  std::vector<int64_t> sizes_;
-  std::vector<int64_t> padding_;
+  Sizes sizes_;
+  Sizes padding_;
 };
-
-}  // namespace
-
-std::unique_ptr<Op> make_pad(Fields& fields, Pass /*pass*/) {
-  auto sizes = fields.sizes("sizes");
-  auto padding = fields.counts("padding");
-  if (padding.size() % 2 != 0 || padding.size() > 2 * sizes.size())
-    fields.fail("\"padding\" does not hold pairs of at most the dimensions of \"sizes\"");
-  return std::make_unique<Pad>(std::move(sizes), std::move(padding));
-}
 
 /// pad(x, padding, mode, value), constant_pad_nd(x, padding, value). Gradients cut: their padding
 /// is below 0, and LibTorch does it without writing.
-std::vector<SeenOp> recognise_pad(const Seen& seen) {
-  const bool any_mode = seen.name == "aten::pad";
-  if ((!any_mode && seen.name != "aten::constant_pad_nd") || !is_plain(seen.arguments[0]) ||
-      (any_mode && seen.arguments[2].toStringView() != "constant")) {
+std::vector<MatchedOp> match_pad(const ObservedCall& call) {
+  const bool any_mode = call.name == "aten::pad";
+  if (!is_plain(call.arguments[0]) ||
+      (any_mode && call.arguments[2].toStringView() != "constant")) {
     return {};
   }
-  const auto padding = seen.arguments[1].toIntVector();
+  const Sizes padding = call.arguments[1].toIntVector();
   if (std::any_of(padding.begin(), padding.end(), [](int64_t one) { return one < 0; })) return {};
-  nlohmann::ordered_json fields;
-  fields["sizes"] = extents(seen.arguments[0].toTensor());
-  fields["padding"] = padding;
-  return {{Pass::kForward, fields}};
+  return {matched(Pass::kForward, PadShape{.sizes = tensor_sizes(call.arguments[0].toTensor()),
+                                           .padding = padding})};
+}
+
+}  // namespace
+
+OpType pad_type() {
+  return {.name = "pad",
+          .op_class = OpClass::kMovement,
+          .aten = {"pad", "constant_pad_nd"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [2, 3, 5], "padding": [1, 2, 0, 3]})"},
+          .fields = fields_of<PadShape>,
+          .make = make_op<Pad, PadShape>,
+          .match = match_pad};
 }
 
 }  // namespace fathom::ops

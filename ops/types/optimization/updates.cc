@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "ops/core/check.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/fused_clip.h"
 #include "ops/kernels/fused_update.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -28,44 +28,50 @@ constexpr int64_t kCheckBlock = 1 << 15;
 using List = std::vector<at::Tensor>;
 using Lists = std::vector<List>;
 
+struct UpdateShape {
+  std::vector<Sizes> tensors;
+
+  void visit(Fields& fields) { fields.tensors("tensors", tensors); }
+};
+
 /// One type, over lists of tensors of the parameters' sizes; the first is written and given back.
-struct Row {
+struct Rule {
   std::string_view name;
-  std::optional<UpdateRule> rule;  ///< none for the clip
+  std::optional<UpdateRule> update;  ///< none for the clip
   /// An element, from the second step on: adds and multiplies, without divisions and roots.
   double flops;
   double touched;  ///< tensors of the parameters' size that are read or written
   std::size_t lists;
-  double slack = 1;  ///< of the check
+  double tolerance_factor = 1;  ///< of the check
   bool native_in_steps = false;
 };
 
 // Read: parameter, gradient, states; written: parameter, states.
-constexpr std::array kRows{
-    Row{.name = "sgd", .rule = Sgd{.rate = 0.01}, .flops = 2, .touched = 3, .lists = 2},
-    Row{.name = "momentum",
-        .rule = Momentum{.rate = 0.01, .momentum = 0.9, .decay = 5e-4},
-        .flops = 6,
-        .touched = 5,
-        .lists = 2},
-    Row{.name = "adam", .rule = Adam{.rate = 1e-3}, .flops = 10, .touched = 7, .lists = 2},
-    Row{.name = "adagrad",
-        .rule = Adagrad{.rate = 0.01, .decay = 1.0 / 60'000},
-        .flops = 7,
-        .touched = 5,
-        .lists = 2},
-    Row{.name = "rmsprop",
-        .rule = RmsProp{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01},
-        .flops = 7,
-        .touched = 5,
-        .lists = 3,
-        .native_in_steps = true},
-    Row{.name = "clip_norm",
-        .rule = {},
-        .flops = 3,
-        .touched = 2,
-        .lists = 1,
-        .slack = 10},  // a sum over millions
+constexpr std::array kRules{
+    Rule{.name = "sgd", .update = Sgd{.rate = 0.01}, .flops = 2, .touched = 3, .lists = 2},
+    Rule{.name = "momentum",
+         .update = Momentum{.rate = 0.01, .momentum = 0.9, .decay = 5e-4},
+         .flops = 6,
+         .touched = 5,
+         .lists = 2},
+    Rule{.name = "adam", .update = Adam{.rate = 1e-3}, .flops = 10, .touched = 7, .lists = 2},
+    Rule{.name = "adagrad",
+         .update = Adagrad{.rate = 0.01, .decay = 1.0 / 60'000},
+         .flops = 7,
+         .touched = 5,
+         .lists = 2},
+    Rule{.name = "rmsprop",
+         .update = RmsProp{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01},
+         .flops = 7,
+         .touched = 5,
+         .lists = 3,
+         .native_in_steps = true},
+    Rule{.name = "clip_norm",
+         .update = {},
+         .flops = 3,
+         .touched = 2,
+         .lists = 1,
+         .tolerance_factor = 10},  // a sum over millions
 };
 
 /// {parameters, gradients}.
@@ -153,49 +159,51 @@ Call fused_call(Lists lists, Rule rule) {
 /// Inputs: every list one after the other; outputs: the first list.
 class Update final : public Op {
  public:
-  Update(const Row& row, std::vector<std::vector<int64_t>> tensors)
-      : row_(row), tensors_(std::move(tensors)) {}
+  Update(const Rule& rule, UpdateShape shape) : rule_(rule), tensors_(std::move(shape.tensors)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     double count = 0;
     for (const auto& sizes : tensors_) count += elements(sizes);
-    return {.flops = row_.flops * count, .bytes = row_.touched * element_bytes(precision) * count};
+    return {.flops = rule_.flops * count,
+            .bytes = rule_.touched * element_bytes(precision) * count};
   }
 
   /// Weights are so small that the first step of each rule shows in them.
   Tensors inputs(uint64_t seed) const override {
-    Draws draw(seed);
+    RandomInputs draw(seed);
     Tensors made;
-    if (row_.lists > 1)
+    if (rule_.lists > 1)
       for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes, 0.01));
     for (const auto& sizes : tensors_) made.push_back(draw.normal(sizes));
-    if (row_.lists > 2)
+    if (rule_.lists > 2)
       for (const auto& sizes : tensors_) made.push_back(draw.uniform(sizes, 0.1, 1));
     return made;
   }
 
   Call call(const Tensors& in) const override {
-    if (!row_.rule) return torch_clip(lists(in));
-    return std::visit([&](const auto& rule) { return torch_call(lists(in), rule); }, *row_.rule);
+    if (!rule_.update) return torch_clip(lists(in));
+    return std::visit([&](const auto& rule) { return torch_call(lists(in), rule); }, *rule_.update);
   }
 
   Call native(const Tensors& in) const override {
-    if (!row_.rule) return native_clip(lists(in));
-    return std::visit([&](const auto& rule) { return fused_call(lists(in), rule); }, *row_.rule);
+    if (!rule_.update) return native_clip(lists(in));
+    return std::visit([&](const auto& rule) { return fused_call(lists(in), rule); }, *rule_.update);
   }
 
-  bool native_in_steps() const override { return row_.native_in_steps; }
+  bool native_in_steps() const override { return rule_.native_in_steps; }
 
   std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kNative}; }
 
   bool in_place() const override { return true; }
 
-  double slack(fixtures::Precision /*precision*/) const override { return row_.slack; }
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    return rule_.tolerance_factor;
+  }
 
   /// In blocks. The clip's elements need all the others.
   void check(const Tensors& in, const Tensors& outputs, fixtures::Precision precision,
              const Call& reference) const override {
-    if (!row_.rule) return Op::check(in, outputs, precision, reference);
+    if (!rule_.update) return Op::check(in, outputs, precision, reference);
     const Lists before = lists(in);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const at::Tensor found = outputs[i].cpu().reshape({before[0][i].numel()});
@@ -204,9 +212,9 @@ class Update final : public Op {
         for (const auto& list : before) {
           block.push_back(list[i].flatten().slice(0, begin, begin + kCheckBlock));
         }
-        const Update one(row_, {{block[0].numel()}});
+        const Update one(rule_, {{{block[0].numel()}}});
         expect_close({found.slice(0, begin, begin + kCheckBlock)}, one.exact(block), precision,
-                     row_.slack, i);
+                     rule_.tolerance_factor, i);
       }
     }
   }
@@ -214,39 +222,43 @@ class Update final : public Op {
  private:
   Lists lists(const Tensors& in) const {
     Lists made;
-    for (std::size_t i = 0; i < row_.lists; ++i) {
+    for (std::size_t i = 0; i < rule_.lists; ++i) {
       const auto begin = in.begin() + static_cast<std::ptrdiff_t>(i * tensors_.size());
       made.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(tensors_.size()));
     }
     return made;
   }
 
-  const Row& row_;
-  std::vector<std::vector<int64_t>> tensors_;
+  const Rule& rule_;
+  std::vector<Sizes> tensors_;
 };
 
 /// The models' scopes say their parameters, or gradients, in one list.
-std::vector<SeenOp> recognise(const Row& row, const Seen& seen) {
-  if (seen.name != "op:" + std::string(row.name) || seen.arguments.empty() ||
-      !seen.arguments[0].isTensorList() || seen.arguments[0].toTensorVector().empty()) {
-    return {};
-  }
-  nlohmann::ordered_json fields;
-  fields["tensors"] = extents(seen.arguments[0].toTensorVector());
-  return {{Pass::kUpdate, fields}};
+std::vector<MatchedOp> match_update(const ObservedCall& call) {
+  if (call.arguments.empty() || !call.arguments[0].isTensorList()) return {};
+  const auto tensors = call.arguments[0].toTensorVector();
+  if (tensors.empty()) return {};
+  return {matched(Pass::kUpdate, UpdateShape{tensor_sizes(tensors)})};
 }
 
 }  // namespace
 
 std::vector<OpType> update_types() {
   std::vector<OpType> types;
-  for (const Row& row : kRows) {
-    types.push_back({row.name,
-                     {Pass::kUpdate},
-                     [&row](Fields& fields, Pass /*pass*/) {
-                       return std::make_unique<Update>(row, fields.tensors("tensors"));
-                     },
-                     [&row](const Seen& seen) { return recognise(row, seen); }});
+  for (const Rule& rule : kRules) {
+    types.push_back(
+        {.name = rule.name,
+         .op_class = OpClass::kOptimization,
+         .passes = {Pass::kUpdate},
+         .examples = {R"({"tensors": [[1]]})", R"({"tensors": [[5, 7], [3], [1, 2, 3]]})"},
+         .fields = fields_of<UpdateShape>,
+         .make =
+             [&rule](Fields& fields, Pass /*pass*/) {
+               UpdateShape shape;
+               shape.visit(fields);
+               return std::make_unique<Update>(rule, std::move(shape));
+             },
+         .match = match_update});
   }
   return types;
 }

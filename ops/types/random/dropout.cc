@@ -5,19 +5,29 @@
 
 #include "ops/core/check.h"
 #include "ops/core/moments.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
+
+struct DropoutShape {
+  Sizes sizes;
+  double p;  ///< the share that is dropped
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.share("p", p);
+  }
+};
 
 /// In training. Forward inputs {x}, outputs {y}; backward inputs {gradient of y, what x was
 /// multiplied by}, outputs {gradient of x}.
 class Dropout final : public Op {
  public:
-  Dropout(std::vector<int64_t> sizes, double p, Pass pass)
-      : sizes_(std::move(sizes)), p_(p), backward_(pass == Pass::kBackward) {}
+  Dropout(DropoutShape shape, Pass pass)
+      : sizes_(std::move(shape.sizes)), p_(shape.p), backward_(pass == Pass::kBackward) {}
 
   /// Of the mask only the backward pass: whether the forward pass keeps one is the device's matter.
   Cost cost(fixtures::Precision precision) const override {
@@ -26,7 +36,7 @@ class Dropout final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draw(seed);
+    RandomInputs draw(seed);
     Tensors made{draw.normal(sizes_)};
     if (backward_) {
       const at::Tensor kept = draw.uniform(sizes_, 0, 1).ge(p_);
@@ -58,34 +68,37 @@ class Dropout final : public Op {
   }
 
  private:
-  std::vector<int64_t> sizes_;
+  Sizes sizes_;
   double p_;
   bool backward_;
 };
 
-}  // namespace
-
-std::unique_ptr<Op> make_dropout(Fields& fields, Pass pass) {
-  return std::make_unique<Dropout>(fields.sizes("sizes"), fields.share("p"), pass);
+/// dropout(x, p, train), native_dropout alike, native_dropout_backward(gradient, mask, scale): on
+/// the CPU autograd multiplies instead, which is matched as mul.
+std::vector<MatchedOp> match_dropout(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  const bool backward = call.name == "aten::native_dropout_backward";
+  if (!is_plain(arguments[0])) return {};
+  if (!backward && arguments[2].isBool() && !arguments[2].toBool()) return {};
+  const double p = backward ? 1 - 1 / arguments[2].toScalar().to<double>()
+                            : arguments[1].toScalar().to<double>();
+  if (p <= 0 || p >= 1) return {};  // LibTorch draws nothing
+  return {matched(backward ? Pass::kBackward : Pass::kForward,
+                  DropoutShape{.sizes = tensor_sizes(arguments[0].toTensor()), .p = p})};
 }
 
-/// dropout(x, p, train), native_dropout alike, native_dropout_backward(gradient, mask, scale): on
-/// the CPU autograd multiplies instead, which is seen as mul.
-std::vector<SeenOp> recognise_dropout(const Seen& seen) {
-  const bool backward = seen.name == "aten::native_dropout_backward";
-  if (!backward && seen.name != "aten::dropout" && seen.name != "aten::dropout_" &&
-      seen.name != "aten::native_dropout") {
-    return {};
-  }
-  if (!is_plain(seen.arguments[0])) return {};
-  if (!backward && seen.arguments[2].isBool() && !seen.arguments[2].toBool()) return {};
-  const double p = backward ? 1 - 1 / seen.arguments[2].toScalar().to<double>()
-                            : seen.arguments[1].toScalar().to<double>();
-  if (p <= 0 || p >= 1) return {};  // LibTorch draws nothing
-  nlohmann::ordered_json fields;
-  fields["sizes"] = extents(seen.arguments[0].toTensor());
-  fields["p"] = p;
-  return {{backward ? Pass::kBackward : Pass::kForward, fields}};
+}  // namespace
+
+OpType dropout_type() {
+  return {.name = "dropout",
+          .op_class = OpClass::kRandom,
+          .aten = {"dropout", "dropout_", "native_dropout", "native_dropout_backward"},
+          .aten_parts = {"feature_dropout"},
+          .passes = {Pass::kForward, Pass::kBackward},
+          .examples = {R"({"sizes": [101, 97], "p": 0.5})", R"({"sizes": [3], "p": 0.1})"},
+          .fields = fields_of<DropoutShape>,
+          .make = make_op<Dropout, DropoutShape>,
+          .match = match_dropout};
 }
 
 }  // namespace fathom::ops

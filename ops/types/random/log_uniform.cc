@@ -6,19 +6,32 @@
 #include <string>
 
 #include "ops/core/moments.h"
+#include "ops/core/op.h"
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/sampled_softmax.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
+
+struct LogUniformShape {
+  int64_t positions;
+  int64_t candidates;
+  int64_t classes;
+
+  void visit(Fields& fields) {
+    fields.extent("positions", positions);
+    fields.extent("candidates", candidates);
+    fields.extent("classes", classes);
+    fields.require(candidates <= classes, "\"candidates\" are more than \"classes\"");
+  }
+};
 
 /// The candidates of sampled softmax: no inputs, outputs {ids [positions, count], tries
 /// [positions, 1]}, always drawn on the CPU and in the same types.
 class LogUniform final : public Op {
  public:
-  LogUniform(int64_t positions, int64_t count, int64_t classes)
-      : positions_(positions), count_(count), classes_(classes) {}
+  LogUniform(const LogUniformShape& shape, Pass /*pass*/)
+      : positions_(shape.positions), count_(shape.candidates), classes_(shape.classes) {}
 
   Cost cost(fixtures::Precision /*precision*/) const override {
     return {.flops = 0, .bytes = elements({positions_, count_}) * 8 + elements({positions_}) * 4};
@@ -56,22 +69,24 @@ class LogUniform final : public Op {
   int64_t classes_;
 };
 
-}  // namespace
-
-std::unique_ptr<Op> make_log_uniform(Fields& fields, Pass /*pass*/) {
-  const int64_t positions = fields.extent("positions");
-  const int64_t count = fields.extent("candidates");
-  const int64_t classes = fields.extent("classes");
-  if (count > classes) fields.fail("\"candidates\" are more than \"classes\"");
-  return std::make_unique<LogUniform>(positions, count, classes);
+std::vector<MatchedOp> match_log_uniform(const ObservedCall& call) {
+  if (call.arguments.size() != 3) return {};
+  return {matched(Pass::kForward, LogUniformShape{.positions = call.arguments[0].toInt(),
+                                                  .candidates = call.arguments[1].toInt(),
+                                                  .classes = call.arguments[2].toInt()})};
 }
 
-std::vector<SeenOp> recognise_log_uniform(const Seen& seen) {
-  if (seen.name != "op:log_uniform" || seen.arguments.size() != 3) return {};
-  return {{Pass::kForward,
-           {{"positions", seen.arguments[0].toInt()},
-            {"candidates", seen.arguments[1].toInt()},
-            {"classes", seen.arguments[2].toInt()}}}};
+}  // namespace
+
+OpType log_uniform_type() {
+  return {.name = "log_uniform",
+          .op_class = OpClass::kRandom,
+          .passes = {Pass::kForward},
+          .examples = {R"({"positions": 7, "candidates": 13, "classes": 100})",
+                       R"({"positions": 1, "candidates": 1, "classes": 1})"},
+          .fields = fields_of<LogUniformShape>,
+          .make = make_op<LogUniform, LogUniformShape>,
+          .match = match_log_uniform};
 }
 
 }  // namespace fathom::ops

@@ -4,18 +4,32 @@
 #include <stdexcept>
 
 #include "ops/core/check.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
+struct ArgMaxShape {
+  Sizes sizes;
+  int64_t dim;
+  bool keepdim;
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.count("dim", dim);
+    fields.require(dim < std::ssize(sizes),
+                   "\"dim\" is " + std::to_string(dim) + ", expected a dimension of \"sizes\"");
+    fields.flag("keepdim", keepdim);
+  }
+};
+
 /// Inputs {x}, outputs {index of the largest along `dim`, int64}.
 class ArgMax final : public Op {
  public:
-  ArgMax(std::vector<int64_t> sizes, int64_t dim, bool keepdim)
-      : sizes_(std::move(sizes)), dim_(dim), keepdim_(keepdim) {}
+  ArgMax(ArgMaxShape shape, Pass /*pass*/)
+      : sizes_(std::move(shape.sizes)), dim_(shape.dim), keepdim_(shape.keepdim) {}
 
   /// 0 FLOP: comparisons don't count.
   Cost cost(fixtures::Precision precision) const override {
@@ -24,7 +38,7 @@ class ArgMax final : public Op {
     return {.flops = 0, .bytes = element_bytes(precision) * count + sizeof(int64_t) * rows};
   }
 
-  Tensors inputs(uint64_t seed) const override { return {Draws(seed).normal(sizes_)}; }
+  Tensors inputs(uint64_t seed) const override { return {RandomInputs(seed).normal(sizes_)}; }
 
   Call call(const Tensors& in) const override {
     return [x = in[0], dim = dim_, keepdim = keepdim_]() -> Tensors {
@@ -49,32 +63,36 @@ class ArgMax final : public Op {
   }
 
  private:
-  std::vector<int64_t> sizes_;
+  Sizes sizes_;
   int64_t dim_;
   bool keepdim_;
 };
 
-}  // namespace
-
-std::unique_ptr<Op> make_arg_max(Fields& fields, Pass /*pass*/) {
-  auto sizes = fields.sizes("sizes");
-  const int64_t dim = fields.count("dim");
-  if (dim >= static_cast<int64_t>(sizes.size()))
-    fields.fail("\"dim\" is " + std::to_string(dim) + ", expected a dimension of \"sizes\"");
-  return std::make_unique<ArgMax>(std::move(sizes), dim, fields.flag("keepdim"));
+/// argmax(x, dim, keepdim); without a dim over the flattened tensor.
+std::vector<MatchedOp> match_arg_max(const ObservedCall& call) {
+  if (!is_plain(call.arguments[0])) return {};
+  const at::Tensor& x = call.arguments[0].toTensor();
+  if (call.arguments[1].isNone() || x.dim() == 0) {
+    return {matched(Pass::kForward, ArgMaxShape{.sizes = {x.numel()}, .dim = 0, .keepdim = false})};
+  }
+  const int64_t dim = call.arguments[1].toInt();
+  return {matched(Pass::kForward, ArgMaxShape{.sizes = tensor_sizes(x),
+                                              .dim = dim < 0 ? dim + x.dim() : dim,
+                                              .keepdim = call.arguments[2].toBool()})};
 }
 
-/// argmax(x, dim, keepdim); without a dim over the flattened tensor.
-std::vector<SeenOp> recognise_arg_max(const Seen& seen) {
-  if (seen.name != "aten::argmax" || !is_plain(seen.arguments[0])) return {};
-  const at::Tensor& x = seen.arguments[0].toTensor();
-  const bool flat = seen.arguments[1].isNone() || x.dim() == 0;
-  nlohmann::ordered_json fields;
-  fields["sizes"] = flat ? std::vector<int64_t>{x.numel()} : extents(x);
-  const int64_t dim = flat ? 0 : seen.arguments[1].toInt();
-  fields["dim"] = dim < 0 ? dim + x.dim() : dim;
-  if (!flat && seen.arguments[2].toBool()) fields["keepdim"] = true;
-  return {{Pass::kForward, fields}};
+}  // namespace
+
+OpType arg_max_type() {
+  return {.name = "arg_max",
+          .op_class = OpClass::kReduction,
+          .aten = {"argmax"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [5, 7], "dim": 1})",
+                       R"({"sizes": [5, 1, 3], "dim": 0, "keepdim": true})"},
+          .fields = fields_of<ArgMaxShape>,
+          .make = make_op<ArgMax, ArgMaxShape>,
+          .match = match_arg_max};
 }
 
 }  // namespace fathom::ops

@@ -7,8 +7,8 @@
 
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -16,12 +16,21 @@ namespace {
 constexpr double kMomentum = 0.1;  // LibTorch's own
 constexpr double kEpsilon = 1e-5;
 
+struct BatchNormShape {
+  Sizes sizes;  ///< [N, C, ...]
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.require(sizes.size() > 1, "\"sizes\" is one extent, expected [N, C, ...]");
+  }
+};
+
 /// Training's: by the batch's own mean and variance over all but the channels. {x [N, C, ...],
 /// weight [C], bias [C]} gives {y}; {x, weight, bias, g} with g like x gives {dx, dweight, dbias}.
 /// Running statistics are written too, and are no output.
 class BatchNorm final : public Op {
  public:
-  BatchNorm(std::vector<int64_t> sizes, Pass pass) : sizes_(std::move(sizes)), pass_(pass) {}
+  BatchNorm(BatchNormShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {}
 
   Cost cost(fixtures::Precision precision) const override {
     const auto x = static_cast<double>(c10::multiply_integers(sizes_));
@@ -33,7 +42,7 @@ class BatchNorm final : public Op {
   }
 
   Tensors inputs(uint64_t seed) const override {
-    Draws draws(seed);
+    RandomInputs draws(seed);
     Tensors made{draws.normal(sizes_), draws.normal({sizes_[1]}, 0.1).add_(1),
                  draws.normal({sizes_[1]}, 0.1)};
     if (pass_ == Pass::kBackward) made.push_back(draws.normal(sizes_));
@@ -80,37 +89,43 @@ class BatchNorm final : public Op {
   }
 
  private:
-  std::vector<int64_t> sizes_;
+  Sizes sizes_;
   Pass pass_;
 };
 
-}  // namespace
-
-std::unique_ptr<Op> make_batch_norm(Fields& fields, Pass pass) {
-  auto sizes = fields.sizes("sizes");
-  if (sizes.size() < 2) fields.fail("\"sizes\" is one extent, expected [N, C, ...]");
-  return std::make_unique<BatchNorm>(std::move(sizes), pass);
-}
-
-std::vector<SeenOp> recognise_batch_norm(const Seen& seen) {
-  struct Name {
+std::vector<MatchedOp> match_batch_norm(const ObservedCall& call) {
+  struct Signature {
     std::string_view name;
     Pass pass;
-    std::size_t x, weight, training;  ///< where they stand among the arguments
+    std::size_t x, weight, training;  ///< their places among the arguments; 0: always training
   };
-  static constexpr std::array<Name, 5> names{
+  static constexpr std::array<Signature, 5> signatures{
       {{"aten::batch_norm", Pass::kForward, 0, 1, 5},
        {"aten::native_batch_norm", Pass::kForward, 0, 1, 5},
        {"aten::cudnn_batch_norm", Pass::kForward, 0, 1, 5},
        {"aten::native_batch_norm_backward", Pass::kBackward, 1, 2, 7},
        {"aten::cudnn_batch_norm_backward", Pass::kBackward, 0, 2, 0}}};
-  for (const auto& [name, pass, x, weight, training] : names) {
-    if (seen.name != name) continue;
-    if (!given(seen.arguments[weight])) return {};
-    if (training > 0 && !seen.arguments[training].toBool()) return {};  // by running statistics
-    return {{pass, {{"sizes", seen.arguments[x].toTensor().sizes().vec()}}}};
+  for (const auto& [name, pass, x, weight, training] : signatures) {
+    if (call.name != name) continue;
+    if (!given(call.arguments[weight])) return {};
+    if (training > 0 && !call.arguments[training].toBool()) return {};  // by running statistics
+    return {matched(pass, BatchNormShape{call.arguments[x].toTensor().sizes().vec()})};
   }
   return {};
+}
+
+}  // namespace
+
+OpType batch_norm_type() {
+  return {.name = "batch_norm",
+          .op_class = OpClass::kReduction,
+          .aten = {"batch_norm", "native_batch_norm", "native_batch_norm_backward",
+                   "cudnn_batch_norm", "cudnn_batch_norm_backward"},
+          .passes = {Pass::kForward, Pass::kBackward},
+          .examples = {R"({"sizes": [2, 3, 5, 7]})", R"({"sizes": [11, 4]})"},
+          .fields = fields_of<BatchNormShape>,
+          .make = make_op<BatchNorm, BatchNormShape>,
+          .match = match_batch_norm};
 }
 
 }  // namespace fathom::ops

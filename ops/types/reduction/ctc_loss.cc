@@ -7,9 +7,8 @@
 #include <cmath>
 
 #include "ops/core/buffer.h"
-#include "ops/core/call_args.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -19,6 +18,17 @@ struct CtcShape {
   int64_t n;        ///< utterances
   int64_t classes;  ///< the blank, which is 0, included
   int64_t labels;   ///< of the longest utterance
+
+  void visit(Fields& fields) {
+    fields.extent("frames", frames);
+    fields.extent("n", n);
+    fields.extent("classes", classes);
+    fields.extent("labels", labels);
+    fields.require(classes > 1, "\"classes\" is 1, expected the blank and one at least");
+    const int64_t needed = classes > 2 ? labels : 2 * labels;
+    fields.require(needed <= frames, "\"labels\" is " + std::to_string(labels) + ", which need " +
+                                         std::to_string(needed) + " frames");
+  }
 };
 
 /// Indices, on the host.
@@ -54,7 +64,7 @@ class CtcLoss final : public Op {
   /// Utterances are of half to all frames, the first one of all, with labels in proportion.
   Tensors inputs(uint64_t seed) const override {
     const auto& [frames, n, classes, labels] = shape_;
-    Draws draws(seed);
+    RandomInputs draws(seed);
     const at::Tensor scores = at::log_softmax(draws.normal({frames, n, classes}), 2);
     at::Tensor spoken = draws.integers({n, labels}, 1, classes);
     at::Tensor lengths = draws.integers({n}, (frames + 1) / 2, frames + 1);
@@ -114,7 +124,7 @@ class CtcLoss final : public Op {
   }
 
   /// Gradients are exponentials of sums of T logarithms, near -1000, of which float keeps 1e-4.
-  double slack(fixtures::Precision precision) const override {
+  double tolerance_factor(fixtures::Precision precision) const override {
     return pass_ == Pass::kBackward && precision == fixtures::Precision::kFp32 ? 300 : 1;
   }
 
@@ -129,35 +139,31 @@ int64_t largest(const c10::IValue& lengths) {
   return *std::max_element(all.begin(), all.end());
 }
 
-}  // namespace
-
-std::unique_ptr<Op> make_ctc_loss(Fields& fields, Pass pass) {
-  const CtcShape shape{.frames = fields.extent("frames"),
-                       .n = fields.extent("n"),
-                       .classes = fields.extent("classes"),
-                       .labels = fields.extent("labels")};
-  if (shape.classes < 2) fields.fail("\"classes\" is 1, expected the blank and one at least");
-  const int64_t needed = shape.classes > 2 ? shape.labels : 2 * shape.labels;
-  if (needed > shape.frames) {
-    fields.fail("\"labels\" is " + std::to_string(shape.labels) + ", which need " +
-                std::to_string(needed) + " frames");
-  }
-  return std::make_unique<CtcLoss>(shape, pass);
+/// _ctc_loss(scores, labels, frames, labels' counts); its gradient has g before them.
+std::vector<MatchedOp> match_ctc_loss(const ObservedCall& call) {
+  const bool backward = call.name == "aten::_ctc_loss_backward";
+  const std::size_t x = backward ? 1 : 0;
+  const at::Tensor& scores = call.arguments[x].toTensor();
+  if (scores.dim() != 3) return {};
+  return {matched(backward ? Pass::kBackward : Pass::kForward,
+                  CtcShape{.frames = scores.size(0),
+                           .n = scores.size(1),
+                           .classes = scores.size(2),
+                           .labels = largest(call.arguments[x + 3])})};
 }
 
-std::vector<SeenOp> recognise_ctc_loss(const Seen& seen) {
-  const bool backward = seen.name == "aten::_ctc_loss_backward";
-  if (!backward && seen.name != "aten::ctc_loss" && seen.name != "aten::_ctc_loss" &&
-      seen.name != "aten::_cudnn_ctc_loss")
-    return {};
-  const std::size_t x = backward ? 1 : 0;
-  const at::Tensor& scores = seen.arguments[x].toTensor();
-  if (scores.dim() != 3) return {};
-  return {{backward ? Pass::kBackward : Pass::kForward,
-           {{"frames", scores.size(0)},
-            {"n", scores.size(1)},
-            {"classes", scores.size(2)},
-            {"labels", largest(seen.arguments[x + 3])}}}};
+}  // namespace
+
+OpType ctc_loss_type() {
+  return {.name = "ctc_loss",
+          .op_class = OpClass::kReduction,
+          .aten = {"ctc_loss", "_ctc_loss", "_ctc_loss_backward", "_cudnn_ctc_loss"},
+          .passes = {Pass::kForward, Pass::kBackward},
+          .examples = {R"({"frames": 13, "n": 3, "classes": 5, "labels": 4})",
+                       R"({"frames": 2, "n": 1, "classes": 2, "labels": 1})"},
+          .fields = fields_of<CtcShape>,
+          .make = make_op<CtcLoss, CtcShape>,
+          .match = match_ctc_loss};
 }
 
 }  // namespace fathom::ops

@@ -4,24 +4,36 @@
 #include <algorithm>
 
 #include "ops/core/buffer.h"
+#include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
 
-struct Shape {
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> dims;  ///< that are summed over; none for all
+struct SumShape {
+  Sizes sizes;
+  Sizes dims;  ///< that are summed over; none for all
   bool keepdim;
   bool mean;  ///< divided by the number of summands
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.counts("dims", dims, {});
+    fields.flag("keepdim", keepdim);
+    fields.flag("mean", mean);
+    std::sort(dims.begin(), dims.end());
+    fields.require(dims.empty() || (dims.back() < std::ssize(sizes) &&
+                                    std::adjacent_find(dims.begin(), dims.end()) == dims.end()),
+                   "\"dims\" are not some of the dimensions of \"sizes\", from 0");
+    fields.require(!keepdim || !dims.empty(), "\"keepdim\" is true, expected \"dims\", too");
+  }
 };
 
 /// Inputs {x}, outputs {sum}.
 class Sum final : public Op {
  public:
-  explicit Sum(Shape shape) : shape_(std::move(shape)) {}
+  Sum(SumShape shape, Pass /*pass*/) : shape_(std::move(shape)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     const double count = elements(shape_.sizes);
@@ -30,7 +42,7 @@ class Sum final : public Op {
 
   /// Off zero, as losses are: sums that all but cancel say nothing of their roundings.
   Tensors inputs(uint64_t seed) const override {
-    return {Draws(seed).normal(shape_.sizes).add_(1)};
+    return {RandomInputs(seed).normal(shape_.sizes).add_(1)};
   }
 
   Call call(const Tensors& in) const override {
@@ -58,53 +70,46 @@ class Sum final : public Op {
 
  private:
   /// Extents of the result with those of 1 that `keepdim` keeps.
-  std::vector<int64_t> kept() const {
-    if (shape_.dims.empty()) return std::vector<int64_t>(shape_.sizes.size(), 1);
-    std::vector<int64_t> sizes = shape_.sizes;
+  Sizes kept() const {
+    if (shape_.dims.empty()) return Sizes(shape_.sizes.size(), 1);
+    Sizes sizes = shape_.sizes;
     for (const int64_t dim : shape_.dims) sizes[static_cast<std::size_t>(dim)] = 1;
     return sizes;
   }
 
-  Shape shape_;
+  SumShape shape_;
 };
+
+/// sum(x, dtype) or sum(x, dims, keepdim, dtype); mean likewise.
+std::vector<MatchedOp> match_sum(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (!is_plain(arguments[0])) return {};
+  const at::Tensor& x = arguments[0].toTensor();
+  SumShape shape{
+      .sizes = tensor_sizes(x), .dims = {}, .keepdim = false, .mean = call.name == "aten::mean"};
+  if (arguments.size() > 2 && x.dim() > 0) {
+    if (arguments[1].isIntList()) shape.dims = arguments[1].toIntVector();
+    for (auto& dim : shape.dims) dim = dim < 0 ? dim + x.dim() : dim;
+    if (shape.dims.empty())  // None, or LibTorch's older word for all
+      for (int64_t dim = 0; dim < x.dim(); ++dim) shape.dims.push_back(dim);
+    shape.keepdim = arguments[2].toBool();
+  }
+  return {matched(Pass::kForward, std::move(shape))};
+}
 
 }  // namespace
 
-/// {"sizes"}, {"dims": [0, 2], "keepdim": true} or neither for all, {"mean": true}.
-std::unique_ptr<Op> make_sum(Fields& fields, Pass /*pass*/) {
-  Shape shape{
-      .sizes = fields.sizes("sizes"), .dims = {}, .keepdim = false, .mean = fields.flag("mean")};
-  if (fields.has("dims")) {
-    shape.dims = fields.counts("dims");
-    shape.keepdim = fields.flag("keepdim");
-    std::sort(shape.dims.begin(), shape.dims.end());
-    if (shape.dims.empty() || shape.dims.back() >= static_cast<int64_t>(shape.sizes.size()) ||
-        std::adjacent_find(shape.dims.begin(), shape.dims.end()) != shape.dims.end()) {
-      fields.fail("\"dims\" are not some of the dimensions of \"sizes\", from 0");
-    }
-  }
-  return std::make_unique<Sum>(std::move(shape));
-}
-
-/// sum(x, dtype) or sum(x, dims, keepdim, dtype); mean likewise.
-std::vector<SeenOp> recognise_sum(const Seen& seen) {
-  const bool mean = seen.name == "aten::mean";
-  if ((!mean && seen.name != "aten::sum") || !is_plain(seen.arguments[0])) return {};
-  const at::Tensor& x = seen.arguments[0].toTensor();
-  nlohmann::ordered_json fields;
-  fields["sizes"] = extents(x);
-  if (seen.arguments.size() > 2 && x.dim() > 0) {
-    std::vector<int64_t> dims;
-    if (seen.arguments[1].isIntList()) dims = seen.arguments[1].toIntVector();
-    for (auto& dim : dims) dim = dim < 0 ? dim + x.dim() : dim;
-    for (int64_t dim = 0; seen.arguments[1].isNone() && dim < x.dim(); ++dim) dims.push_back(dim);
-    if (dims.empty())  // LibTorch's older word for all
-      for (int64_t dim = 0; dim < x.dim(); ++dim) dims.push_back(dim);
-    fields["dims"] = dims;
-    if (seen.arguments[2].toBool()) fields["keepdim"] = true;
-  }
-  if (mean) fields["mean"] = true;
-  return {{Pass::kForward, fields}};
+OpType sum_type() {
+  return {.name = "sum",
+          .op_class = OpClass::kReduction,
+          .aten = {"sum", "mean"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [5, 7, 3]})", R"({"sizes": [5, 7, 3], "dims": [2, 0]})",
+                       R"({"sizes": [5, 7, 1], "dims": [1], "keepdim": true, "mean": true})",
+                       R"({"sizes": [1], "mean": true})"},
+          .fields = fields_of<SumShape>,
+          .make = make_op<Sum, SumShape>,
+          .match = match_sum};
 }
 
 }  // namespace fathom::ops

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/core/fields.h"
+
+namespace fathom::ops {
+
+/// A shape file cannot be used; says the file, the place, what was found and what was expected.
+class ShapeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Reads fields from a row of a shapes file. Every miss is a ShapeError that names `place` and the
+/// field.
+class FieldReader final : public Fields {
+ public:
+  FieldReader(const nlohmann::json& row, std::string place);
+
+  /// Whether an optional field is there.
+  bool has(const char* field);
+  std::string text(const char* field);
+  const nlohmann::json& list(const char* field);
+  /// One of `allowed`; returns its index.
+  template <typename Names>
+  std::size_t choice(const char* field, const Names& allowed) {
+    return choose(field, {allowed.begin(), allowed.end()});
+  }
+  /// Call after the last read: a field that nobody asked for is a mistyped one.
+  void done() const;
+
+  /// The fields that visits have read, as written() gives them.
+  const FieldRow& row() const { return read_; }
+
+  void require(bool holds, const std::string& problem) override;
+  [[noreturn]] void fail(const std::string& what) const;
+
+ protected:
+  void visit(const FieldSpec& spec, FieldValue& value, const FieldValue* fallback) override;
+
+ private:
+  const nlohmann::json& value(const char* field);
+  FieldValue parsed(const FieldSpec& spec);
+  int64_t integer(int64_t least, const std::string& field, const nlohmann::json& found) const;
+  Sizes integers(int64_t least, const std::string& field, const nlohmann::json& found) const;
+  Sizes extents(const std::string& field, const nlohmann::json& found) const;
+  std::size_t choose(const char* field, const std::vector<std::string_view>& allowed);
+  [[noreturn]] void refuse(const std::string& field, const nlohmann::json& found,
+                           const std::string& expected) const;
+
+  const nlohmann::json& json_;
+  std::string place_;
+  std::set<std::string> known_;
+  FieldRow read_;
+};
+
+}  // namespace fathom::ops

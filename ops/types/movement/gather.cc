@@ -1,0 +1,103 @@
+#include <ATen/ops/gather.h>
+#include <ATen/ops/gather_backward.h>
+#include <c10/util/accumulate.h>
+
+#include <algorithm>
+
+#include "ops/core/call_args.h"
+#include "ops/core/op.h"
+#include "ops/core/random_inputs.h"
+
+namespace fathom::ops {
+namespace {
+
+struct GatherShape {
+  Sizes sizes;  ///< [outer, extent] or [outer, extent, inner]
+  int64_t picks;
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.require(sizes.size() == 2 || sizes.size() == 3,
+                   "\"sizes\" are not [outer, extent] or [outer, extent, inner]");
+    fields.extent("picks", picks);
+  }
+};
+
+/// Along the second extent of x [outer, extent] or [outer, extent, inner]: {x, places [outer,
+/// picks, ...]} gives {y} like places; {x, places, g} with g like y gives {dx}.
+class Gather final : public Op {
+ public:
+  Gather(GatherShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {
+    picked_ = sizes_;
+    picked_[1] = shape.picks;
+  }
+
+  /// Of x only what is picked; the gradient writes it all.
+  Cost cost(fixtures::Precision precision) const override {
+    const auto x = static_cast<double>(c10::multiply_integers(sizes_));
+    const auto y = static_cast<double>(c10::multiply_integers(picked_));
+    return {.flops = 0,
+            .bytes = kIndexBytes * y +
+                     element_bytes(precision) * (y + (pass_ == Pass::kForward ? y : x))};
+  }
+
+  double untouched_bytes(fixtures::Precision precision) const override {
+    const int64_t x = c10::multiply_integers(sizes_);
+    const int64_t touched = pass_ == Pass::kForward ? c10::multiply_integers(picked_) : 0;
+    return element_bytes(precision) * static_cast<double>(std::max<int64_t>(x - touched, 0));
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    RandomInputs draws(seed);
+    Tensors made{draws.normal(sizes_), draws.integers(picked_, 0, sizes_[1])};
+    if (pass_ == Pass::kBackward) made.push_back(draws.normal(picked_));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    if (pass_ == Pass::kForward) {
+      return [x = in[0], places = in[1]]() -> Tensors { return {at::gather(x, 1, places)}; };
+    }
+    return [x = in[0], places = in[1], g = in[2]]() -> Tensors {
+      return {at::gather_backward(g, x, 1, places, /*sparse_grad=*/false)};
+    };
+  }
+
+ private:
+  Sizes sizes_;
+  Sizes picked_;
+  Pass pass_;
+};
+
+/// gather(x, dim, places), gather_backward(g, x, dim, places).
+std::vector<MatchedOp> match_gather(const ObservedCall& call) {
+  const bool backward = call.name == "aten::gather_backward";
+  const std::size_t x = backward ? 1 : 0;
+  const auto whole = call.arguments[x].toTensor().sizes();
+  const int64_t axis = call.arguments[x + 1].toInt();
+  const auto picked = call.arguments[x + 2].toTensor().sizes();
+  if (whole.empty() || picked.size() != whole.size()) return {};
+  const Sizes sizes = around(whole, axis);
+  Sizes expected = around(picked, axis);
+  const int64_t picks = expected[1];
+  expected[1] = sizes[1];
+  if (expected != sizes) return {};  // from a part of the other extents
+  return {matched(backward ? Pass::kBackward : Pass::kForward,
+                  GatherShape{.sizes = sizes, .picks = picks})};
+}
+
+}  // namespace
+
+OpType gather_type() {
+  return {.name = "gather",
+          .op_class = OpClass::kMovement,
+          .aten = {"gather", "gather_backward"},
+          .aten_parts = {"scatter_add", "scatter_add_"},
+          .passes = {Pass::kForward, Pass::kBackward},
+          .examples = {R"({"sizes": [5, 4], "picks": 1})", R"({"sizes": [2, 5, 3], "picks": 7})"},
+          .fields = fields_of<GatherShape>,
+          .make = make_op<Gather, GatherShape>,
+          .match = match_gather};
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ops/core/field_reader.h"
+#include "ops/types/table.h"
+
+namespace fathom::ops {
+namespace {
+
+template <typename Values>
+std::string joined(const Values& values) {
+  std::string text;
+  for (const auto value : values) text += (text.empty() ? "" : ", ") + std::string(name(value));
+  return text;
+}
+
+/// Those that run at least one of its examples.
+std::vector<Backend> backends(const OpType& type) {
+  std::vector<Backend> all;
+  for (const auto example : type.examples) {
+    const auto row = nlohmann::json::parse(example);
+    for (const Pass pass : type.passes) {
+      FieldReader fields(row, std::string(type.name));
+      for (const Backend backend : type.make(fields, pass)->backends()) {
+        if (std::ranges::find(all, backend) == all.end()) all.push_back(backend);
+      }
+    }
+  }
+  std::ranges::sort(all);
+  return all;
+}
+
+std::string text_of(const OpType& type) {
+  std::string text = std::string(type.name) + "  (" + std::string(name(type.op_class)) + ")\n";
+  text += "  passes: " + joined(type.passes) + "\n  backends: " + joined(backends(type)) + '\n';
+  for (const auto& [name, takes, fallback] : described(type.fields)) {
+    text += "  \"" + name + "\": " + takes;
+    if (!fallback.empty()) text += ", default " + fallback;
+    text += '\n';
+  }
+  return text + "  example: " + std::string(type.examples[0]) + '\n';
+}
+
+}  // namespace
+
+std::string op_types_text() {
+  std::string text;
+  for (const auto& type : op_types()) text += (text.empty() ? "" : "\n") + text_of(type);
+  return text;
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,155 @@
+#include <ATen/ops/max_pool2d_with_indices.h>
+#include <ATen/ops/max_pool2d_with_indices_backward.h>
+
+#include <cmath>
+
+#include "ops/core/buffer.h"
+#include "ops/core/call_args.h"
+#include "ops/core/image_sizes.h"
+#include "ops/core/op.h"
+#include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
+#include "ops/types/reduction/pool_problem.h"
+
+namespace fathom::ops {
+namespace {
+
+/// Of x.
+struct MaxPoolShape {
+  Sizes sizes;  ///< [N, C, H, W]
+  Pair kernel;
+  Pair stride;
+  Pair padding;
+  Pair dilation;
+  bool ceil;  ///< a last window may reach over the padded image's end
+
+  void visit(Fields& fields) {
+    visit_image_sizes(fields, sizes);
+    fields.pair("kernel", kernel, 1);
+    fields.pair("stride", stride, 1, kernel, "kernel");
+    fields.pair("padding", padding, 0, {0, 0});
+    fields.pair("dilation", dilation, 1, {1, 1});
+    fields.flag("ceil", ceil);
+    for (const std::size_t axis : {0U, 1U}) {
+      fields.require(padding[axis] <= kernel[axis] / 2,
+                     "\"padding\" is more than half of the kernel");
+      fields.require(dilation[axis] * (kernel[axis] - 1) < sizes[axis + 2] + 2 * padding[axis],
+                     "\"kernel\" is larger than the padded image");
+    }
+  }
+
+  /// One extent of y, as LibTorch rounds it.
+  int64_t output(std::size_t axis) const {
+    const int64_t room = sizes[axis + 2] + 2 * padding[axis] - dilation[axis] * (kernel[axis] - 1);
+    const int64_t steps = room - 1 + (ceil ? stride[axis] - 1 : 0);
+    const int64_t extent = steps / stride[axis] + 1;
+    // The last window starts inside the image or its left padding.
+    return ceil && (extent - 1) * stride[axis] >= sizes[axis + 2] + padding[axis] ? extent - 1
+                                                                                  : extent;
+  }
+  Sizes output() const { return {sizes[0], sizes[1], output(0), output(1)}; }
+};
+
+/// {x} gives {y}, and the places of its elements in their images, which are no output; {x, g} with
+/// g like y gives {dx}.
+class MaxPool final : public Op {
+ public:
+  MaxPool(MaxPoolShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
+
+  /// A gradient reads g and the places, not x.
+  Cost cost(fixtures::Precision precision) const override {
+    const double x = elements(shape_.sizes);
+    const double y = elements(shape_.output());
+    return {.flops = 0, .bytes = element_bytes(precision) * (x + y) + kIndexBytes * y};
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    RandomInputs draws(seed);
+    Tensors made{draws.normal(shape_.sizes)};
+    if (pass_ == Pass::kBackward) made.push_back(draws.normal(shape_.output()));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    const auto forward = [s = shape_, x = in[0]] {
+      return at::max_pool2d_with_indices(x, s.kernel, s.stride, s.padding, s.dilation, s.ceil);
+    };
+    if (pass_ == Pass::kForward) return [forward]() -> Tensors { return {std::get<0>(forward())}; };
+    return [s = shape_, x = in[0], g = in[1], places = std::get<1>(forward())]() -> Tensors {
+      return {at::max_pool2d_with_indices_backward(g, x, s.kernel, s.stride, s.padding, s.dilation,
+                                                   s.ceil, places)};
+    };
+  }
+
+  /// cuDNN's windows are dense and end inside the padded image.
+  std::vector<Backend> backends() const override {
+    bool cudnn = true;
+    for (const std::size_t axis : {0U, 1U}) {
+      const int64_t end = (shape_.output(axis) - 1) * shape_.stride[axis] + shape_.kernel[axis];
+      cudnn = cudnn && shape_.dilation[axis] == 1 &&
+              end <= shape_.sizes[axis + 2] + 2 * shape_.padding[axis];
+    }
+    if (!cudnn) return {Backend::kTorch, Backend::kOneDnn};
+    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+  }
+
+  /// A pixel's gradients from the windows that share it may all but cancel.
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    if (pass_ == Pass::kForward) return 1;
+    double shared = 1;
+    for (const std::size_t axis : {0U, 1U})
+      shared *= std::ceil(static_cast<double>(shape_.kernel[axis]) /
+                          static_cast<double>(shape_.stride[axis]));
+    return shared;
+  }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    return pool_problem(in, out,
+                        {.kind = PoolProblem::Kind::kMax,
+                         .x = {},
+                         .y = {},
+                         .kernel = shape_.kernel,
+                         .stride = shape_.stride,
+                         .padding = shape_.padding,
+                         .dilation = shape_.dilation});
+  }
+
+ private:
+  MaxPoolShape shape_;
+  Pass pass_;
+};
+
+/// max_pool2d(x, kernel, stride, padding, dilation, ceil); its gradient has g before x.
+std::vector<MatchedOp> match_max_pool(const ObservedCall& call) {
+  const bool backward = call.name.ends_with("_backward");
+  const std::size_t x = backward ? 1 : 0;
+  const auto& arguments = call.arguments;
+  if (arguments[x].toTensor().dim() != 4) return {};
+  const Pair kernel = pair_argument(arguments[x + 1]);
+  return {matched(backward ? Pass::kBackward : Pass::kForward,
+                  MaxPoolShape{.sizes = arguments[x].toTensor().sizes().vec(),
+                               .kernel = kernel,
+                               .stride = pair_argument(arguments[x + 2], kernel),
+                               .padding = pair_argument(arguments[x + 3]),
+                               .dilation = pair_argument(arguments[x + 4]),
+                               .ceil = arguments[x + 5].toBool()})};
+}
+
+}  // namespace
+
+OpType max_pool_type() {
+  return {
+      .name = "max_pool",
+      .op_class = OpClass::kReduction,
+      .aten = {"max_pool2d", "max_pool2d_with_indices", "max_pool2d_with_indices_backward"},
+      .passes = {Pass::kForward, Pass::kBackward},
+      .examples =
+          {R"({"sizes": [2, 3, 7, 9], "kernel": [3, 3], "stride": [2, 2]})",
+           R"({"sizes": [1, 5, 8, 5], "kernel": [3, 2], "stride": [2, 2], "padding": [1, 1], "ceil": true})",
+           R"({"sizes": [1, 1, 6, 6], "kernel": [2, 2]})"},
+      .fields = fields_of<MaxPoolShape>,
+      .make = make_op<MaxPool, MaxPoolShape>,
+      .match = match_max_pool};
+}
+
+}  // namespace fathom::ops
