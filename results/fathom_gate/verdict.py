@@ -165,8 +165,8 @@ def class_of(found, q, floor, rule):
     return Class.SAME if abs(found.effect) + floor <= rule.same else Class.AMBIGUOUS
 
 
-def blind(base, new, alpha, block=None):
-    """Whether no row has repetitions enough for a change to be told."""
+def too_few_repetitions(base, new, alpha, block=None):
+    """Whether no row has enough repetitions to detect a change."""
     return all(
         least_p(len(base.times[name]), len(new.times[name]), block) > alpha
         for name in base.times

@@ -1,32 +1,31 @@
-"""Rows of ops alone and of fixtures, runs, and what changed about the machine, as tables."""
+"""Rows of ops alone and of fixtures, runs, and what changed about the machine, as tables of the page."""
 
 import numpy as np
 import pandas as pd
 
-from fathom_history import chart, names
-from fathom_report import parts
-from fathom_report.table import Html
+from fathom_history import chart
+from fathom_page.templates import breakable
 
 DIGITS = 6  # of what can be saved
 OTHERS = ("machine_others", "machine_steal")  # who else used the CPUs
 
 
-def of_rows(analysis, key, kind, title, what):
-    """Rows of a kind with their last value and a small trend, in a table that can be searched."""
+def of_rows(analysis, key, kind, title):
+    """Rows of a kind with their last value and a small trend."""
     series = analysis.of_kind(kind)
     if not series:
-        return ""
+        return None
     frame = pd.DataFrame([entry(one, analysis) for one in series])
     if (frame.runs == len(analysis.machine.runs)).all():
         frame = frame.drop(columns="runs")
-    return parts.searchable(
-        f"{kind}{key}",
-        title,
-        what,
-        frame,
-        matrix(series, analysis),
-        is_open=False,
-    )
+    return {
+        "key": f"{kind}{key}",
+        "title": title,
+        "what": "The newest run against the median of those before.",
+        "shown": frame,
+        "data": matrix(series, analysis),
+        "is_open": False,
+    }
 
 
 def entry(series, analysis):
@@ -36,8 +35,8 @@ def entry(series, analysis):
     middle = np.median(before) if len(before) else np.nan
     last = found.changes[-1] if found.changes else None
     return {
-        "row": Html(names.code(series.name)),
-        "trend": Html(chart.sparkline(series, found)),
+        "row": breakable(series.name),
+        "trend": chart.sparkline(series, found),
         "newest_us": newest,
         "median_before_us": middle,
         "difference_pct": 100 * (newest / middle - 1),
@@ -77,12 +76,16 @@ def of_marks(analysis, key):
         for one in mark.differences
     ]
     if not rows:
-        return ""
+        return None
     frame = pd.DataFrame(rows[::-1])
-    what = "Fields of the context; measured peaks where they moved by more than 10 %."
-    return parts.searchable(
-        f"context{key}", "Machine and libraries", what, frame, frame, is_open=len(frame) <= 50
-    )
+    return {
+        "key": f"context{key}",
+        "title": "Machine and libraries",
+        "what": "Fields of the context; measured peaks where they moved by more than 10 %.",
+        "shown": frame,
+        "data": frame,
+        "is_open": len(frame) <= 50,
+    }
 
 
 def of_runs(analysis, key):
@@ -104,5 +107,11 @@ def of_runs(analysis, key):
             for index, run in enumerate(machine.runs)
         ][::-1]
     )
-    what = "A run in which many rows stand out alone was disturbed."
-    return parts.searchable(f"runs{key}", "Runs", what, frame, frame, is_open=False)
+    return {
+        "key": f"runs{key}",
+        "title": "Runs",
+        "what": "A run in which many rows stand out alone was disturbed.",
+        "shown": frame,
+        "data": frame,
+        "is_open": False,
+    }

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import made_up_run as made_up
 from program import QUICK, ROOT, run
 
 SCRIPT = ROOT / "results/op_sums.py"
@@ -11,19 +12,11 @@ STEP = "net/{}/device:cpu/threads:1/batch:2/precision:fp32/backend:torch"
 OP = "op/{}/device:cpu/threads:1/precision:fp32/cache:hot/backend:{}"
 
 
-def row(name, time, **fields):
-    return {
-        "run_name": name + "/process_time/real_time",
-        "run_type": "iteration",
-        "repetitions": 1,
-        "real_time": time,
-        **fields,
-    }
+row = made_up.row
 
 
 def lines(tmp_path, rows):
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"benchmarks": rows}))
+    file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": rows})
     result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines()]
@@ -96,30 +89,16 @@ def test_says_what_has_no_rows_and_what_moved(tmp_path):
 
 
 def test_takes_medians_of_repetitions(tmp_path):
-    op = OP.format("matmul/net/a/forward", "torch")
-    (*_, train) = lines(
-        tmp_path,
-        [
-            row(STEP.format("train"), 100),
-            row(op, 99, calls_per_model_step=1, repetitions=3),
-            row(
-                op,
-                50,
-                calls_per_model_step=1,
-                repetitions=3,
-                run_type="aggregate",
-                aggregate_name="median",
-            ),
-            row(
-                op,
-                70,
-                calls_per_model_step=1,
-                repetitions=3,
-                run_type="aggregate",
-                aggregate_name="mean",
-            ),
-        ],
-    )
+    op = row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1)
+    step = row(STEP.format("train"), 100)
+    (*_, train) = lines(tmp_path, [step, *made_up.repeated([op], (2, 0.9, 1))])
+    assert train[3] == "0.500"
+
+
+def test_what_was_skipped_is_left_out(tmp_path):
+    op = row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1)
+    skipped = op | {"skipped": True, "skip_message": "no", "real_time": 0.0}
+    (*_, train) = lines(tmp_path, [row(STEP.format("train"), 100), op, skipped])
     assert train[3] == "0.500"
 
 
@@ -134,7 +113,7 @@ def test_reads_what_the_program_writes(tmp_path):
 
 def test_a_file_of_another_kind_is_one_line(tmp_path):
     file = tmp_path / "run.json"
-    for text in ("{}", "[", '{"benchmarks": []}'):
+    for text in ("{}", "[", '{"context": {}, "benchmarks": []}'):
         file.write_text(text)
         result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
         assert result.returncode == 1

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fathom_report import marks, palette, style
+from fathom_page import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
     as_the_step_runs,
@@ -19,7 +19,7 @@ NAME = ("tbd-4", "The longest ops below the model's average efficiency", "TBD, T
 LONGEST = 4  # of each workload
 
 
-def below_average(run):
+def figure(run):
     data, words = inefficient(run)
     if data is None:
         return Missing(
@@ -42,8 +42,8 @@ def inefficient(run):
     steps = that_have(steps[steps.workload.isin(ops.workload)], ops)
     if steps.empty:
         return None, ""
-    steps, words = one_setting(without_variants(steps))
-    steps = usual_batch(steps)
+    steps, words = one_setting(without_variants(steps, run.catalogue))
+    steps = usual_batch(steps, run.catalogue)
     ops = of_setting(ops, steps.iloc[0])
     steps = steps.set_index("workload")
     ops = ops[ops.workload.isin(steps.index)]

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fathom_report import marks, palette, style
+from fathom_page import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
     as_the_step_runs,
@@ -18,7 +18,7 @@ NAME = ("ours-4", "A step is its ops and a remainder", "Ours")
 BETWEEN, WITHOUT, REST = "between ops", "ops without rows", "remainder"
 
 
-def step_sums(run):
+def figure(run):
     data, words = parts(run)
     if data is None:
         return Missing(
@@ -37,7 +37,7 @@ def parts(run):
     if watched.empty:
         return None, ""
     watched, words = one_setting(watched)
-    watched = usual_batch(watched)
+    watched = usual_batch(watched, run.catalogue)
     ops = of_setting(ops, watched.iloc[0])
     names = watched["name"].str.replace(r"/op:[^/]*", "", regex=True)
     step_us = run.steps[run.steps.us > 0].set_index("name").us
@@ -45,17 +45,16 @@ def parts(run):
     for name, types in watched.groupby(names, sort=False):
         workload, mode = types.iloc[0][["workload", "mode"]]
         mine = ops[ops.workload == workload]
-        alone = (mine.us * calls(mine, mode)).groupby(mine.type).sum()
+        alone = (mine.us * calls(mine, mode)).groupby([mine.type, mine.op_class]).sum()
         if name not in step_us.index or not alone.sum() > 0:
             continue
         whole = step_us[name]
         # A watched step is a little longer than a timed one: its shares are laid on the timed one.
         types = types.assign(us=types.pct_of_step / 100 * whole)
-        outside = types[types.op_class == "framework"].us.sum()
-        op_types = types[types.op_class != "framework"]
-        without = op_types[~op_types.type.isin(alone.index)].us.sum()
-        classes = alone.index.map(lambda one: palette.TYPE_CLASSES.get(one, "framework"))
-        times = alone.groupby(classes).sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
+        outside = types[types.op_class == palette.FRAMEWORK].us.sum()
+        op_types = types[types.op_class != palette.FRAMEWORK]
+        without = op_types[~op_types.type.isin(alone.index.get_level_values("type"))].us.sum()
+        times = alone.groupby("op_class").sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
         times = {part: us for part, us in times.items() if us > 0}
         times[REST] = whole - sum(times.values())
         rows += [
@@ -95,7 +94,9 @@ def sentence(data, words):
 def draw(figure, data):
     steps = list(dict.fromkeys(zip(data.workload, data["mode"])))
     (axis,) = style.axes(figure, 1.5 + 0.27 * len(steps))[0]
-    colours = palette.CLASS_COLOURS | {BETWEEN: palette.CLASS_COLOURS["framework"], WITHOUT: "none"}
+    classes = palette.in_order(set(data.part) - {BETWEEN, WITHOUT, REST})
+    colours = {name: palette.class_colour(name) for name in classes}
+    colours |= {BETWEEN: palette.class_colour(palette.FRAMEWORK), WITHOUT: "none"}
     shown = [part for part in colours if (data.part == part).any()]
     for y, (workload, mode) in enumerate(steps):
         mine = (
@@ -115,7 +116,7 @@ def draw(figure, data):
     axis.set_xlabel("% of the timed step; beside: the remainder")
     kinds = [
         (
-            palette.op_class(part),
+            palette.class_words(part),
             {"marker": "s", "color": style.INK, "markerfacecolor": colours[part]}
             if part == WITHOUT
             else {"marker": "s", "color": colours[part]},

@@ -1,9 +1,10 @@
-"""Tables of the page."""
+"""Tables as read: headings with units, numbers of few digits."""
 
-import json
 import math
 import numbers
-from html import escape
+from dataclasses import dataclass
+
+from markupsafe import Markup
 
 UNITS = {"us": "µs", "ms": "ms", "s": "s", "pct": "%", "bytes": "bytes", "gb": "GB", "mb": "MB"}
 UNITS |= {"gflops": "GFLOP/s"}
@@ -30,8 +31,16 @@ SCALED = {
 }
 
 
-class Html(str):
-    """A cell that is HTML already."""
+@dataclass(frozen=True)
+class Column:
+    title: str
+    mark: Markup  # of numbers, the attribute that aligns and sorts them
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: list[Column]
+    rows: list[list[tuple[Column, str]]]
 
 
 def heading(column):
@@ -57,41 +66,27 @@ def readable(frame):
 
 def cell(value):
     """A value as read: four digits or all of a large number's, grouped; nothing where it is unknown."""
-    if isinstance(value, Html):
-        return value
     if value is None or isinstance(value, float) and math.isnan(value):
         return ""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return escape(str(value))
+    if isinstance(value, (str, bool)) or not isinstance(value, numbers.Real):
+        return value
     if float(value).is_integer() or abs(value) >= 1000:
         return f"{value:,.0f}".replace(",", "\u202f")
     return f"{value:.4g}"
 
 
-def table(frame, caption):
-    """An HTML table whose headings sort. Columns without any value are left out."""
+def table(frame):
+    """What a frame shows. Columns without any value are left out."""
     frame = frame.loc[:, [c for c in frame if not frame[c].isna().all() and (frame[c] != "").any()]]
-    marks = [' class="n"' if frame[c].dtype.kind in "iuf" else "" for c in frame]
-    head = "".join(
-        f'<th scope="col"{mark}><button type="button">{escape(heading(column))}</button></th>'
-        for column, mark in zip(frame, marks)
-    )
+    number = Markup(' class="n"')
     columns = [
-        [f"<td{mark}>{cell(value)}</td>" for value in frame[column].tolist()]
-        for column, mark in zip(frame, marks)
+        Column(heading(name), number if frame[name].dtype.kind in "iuf" else Markup())
+        for name in frame
     ]
-    rows = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*columns))
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
-    )
+    values = [map(cell, frame[name].tolist()) for name in frame]
+    return Table(columns, [list(zip(columns, row)) for row in zip(*values)])
 
 
 def csv(frame):
+    """In full precision."""
     return frame.to_csv(index=False, lineterminator="\n")
-
-
-def csv_element(frame):
-    """The table in full precision, for the page's script to save."""
-    text = json.dumps(csv(frame), ensure_ascii=False).replace("<", "\\u003c")
-    return f'<script type="application/json" class="csv">{text}</script>'

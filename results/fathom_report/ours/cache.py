@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.ours_roofline import roof_of
+from fathom_report.ours.roofline import roof_of
 from fathom_report.selection import SHAPE, as_the_step_runs, one_setting
 from fathom_runs.words import listed, plural
 
@@ -12,7 +13,7 @@ NAMED = 1.25  # cold over hot from which on a type is named
 NAME = ("ours-3", "Hot against cold", "Ours")
 
 
-def hot_and_cold(run):
+def figure(run):
     data, words, roof = pairs(run)
     if data is None:
         return Missing(
@@ -35,7 +36,7 @@ def pairs(run):
     roof = roof_of(run.context, both.iloc[0])
     data = both[["workload", "type", "layer", "pass_"]].rename(columns={"pass_": "pass"})
     data = data.assign(
-        op_class=both.type.map(palette.TYPE_CLASSES).fillna("framework"),
+        op_class=both.op_class,
         hot_us=both.us,
         cold_us=both.us_cold,
         cold_over_hot=both.us_cold / both.us,

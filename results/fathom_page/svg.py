@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from html import escape
+
+from markupsafe import Markup, escape
 
 WIDTH, LEFT, RIGHT = 420, 42, 8
 TEXT = 10.5  # font size
@@ -13,17 +14,24 @@ def number(value):
     return f"{value:.1f}".removesuffix(".0")
 
 
-def element(name, content=None, **attributes):
-    """Underscores in attributes stand for dashes."""
+def element(name, *content, **attributes):
+    """Underscores in attributes stand for dashes. Content that is no markup is escaped."""
     words = "".join(
-        f' {key.strip("_").replace("_", "-")}="{number(value) if isinstance(value, float) else escape(str(value))}"'
+        f' {key.strip("_").replace("_", "-")}="{number(value) if isinstance(value, float) else escape(value)}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{words}/>" if content is None else f"<{name}{words}>{content}</{name}>"
+    return Markup(
+        f"<{name}{words}>{together(content)}</{name}>" if content else f"<{name}{words}/>"
+    )
+
+
+def together(parts):
+    """Elements one after the other."""
+    return Markup("").join(parts)
 
 
 def text(x, y, words, **attributes):
-    return element("text", escape(words), x=float(x), y=float(y), **attributes)
+    return element("text", words, x=float(x), y=float(y), **attributes)
 
 
 def path(points, **attributes):
@@ -103,7 +111,7 @@ class Scale:
             parts.append(path(ends, stroke="currentColor", stroke_opacity=".12"))
             parts.append(text(LEFT - 5, y + 3.5, f"{tick / size:,.6g}", text_anchor="end"))
         parts.append(text(0, self.top - 9, unit, fill_opacity=".7"))
-        return "".join(parts)
+        return together(parts)
 
 
 def unit(us):

@@ -1,6 +1,7 @@
 """Fathom's Fig. 5: training and inference, CPU and GPU."""
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import usual_batch, without_variants
 from fathom_runs.words import percent, plural, ranged, times
@@ -9,8 +10,8 @@ NAME = ("fathom-5", "Training and inference, CPU and GPU", "Fathom, Fig. 5")
 COLOURS = {"cpu": palette.FIRST, "cuda": palette.SECOND}
 
 
-def train_and_infer(run):
-    data = relative_times(run.steps)
+def figure(run):
+    data = relative_times(run.steps, run.catalogue)
     if data.empty:
         return Missing(
             *NAME, "training steps on the CPU at one thread: --fathom_device=cpu --fathom_threads=1"
@@ -18,10 +19,10 @@ def train_and_infer(run):
     return Figure(*NAME, sentence(data), data, lambda figure: draw(figure, data))
 
 
-def relative_times(steps):
+def relative_times(steps, catalogue):
     """Steps at one thread and at the most, on the CPU and a GPU, over the training step on one CPU thread."""
     steps = steps[(steps.precision == "fp32") & (steps.backend == "torch") & (steps.us > 0)]
-    steps = usual_batch(without_variants(steps))
+    steps = usual_batch(without_variants(steps, catalogue), catalogue)
     alone = steps[(steps.device == "cpu") & (steps.threads == 1) & (steps["mode"] == "train")]
     unit = alone.set_index("workload").us
     steps = steps[steps.workload.isin(unit.index)]

@@ -3,7 +3,8 @@
 import matplotlib.ticker
 import pandas as pd
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import one_setting, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
@@ -13,7 +14,7 @@ HEAVIEST = 3  # op types of each workload
 SHOWN = 200  # steps of a series; the statistics know all
 
 
-def stationarity(run):
+def figure(run):
     series, words = samples_of(run)
     if series is None:
         return Missing(
@@ -32,13 +33,13 @@ def samples_of(run):
     for table, whole in ((run.op_types, False), (run.steps, True)):
         table = table[(table["mode"] == "train") & table.name.isin(run.samples.name)]
         if not whole:
-            table = table[table.op_class != "framework"]
+            table = table[table.op_class != palette.FRAMEWORK]
         if table.empty:
             continue
-        table, words = one_setting(without_variants(table))
-        table = usual_batch(table)
+        table, words = one_setting(without_variants(table, run.catalogue))
+        table = usual_batch(table, run.catalogue)
         if whole:
-            table = table.assign(type="step", op_class="framework")
+            table = table.assign(type="step", op_class=palette.FRAMEWORK)
         ranked = table.sort_values("us", ascending=False, kind="stable")
         chosen = ranked.groupby("workload").head(HEAVIEST)
         place = chosen.workload.map(list(dict.fromkeys(table.workload)).index)

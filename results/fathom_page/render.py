@@ -6,7 +6,7 @@ import re
 import matplotlib
 import matplotlib.figure
 
-from fathom_report import style
+from fathom_page import style
 
 LIGHT_INK, PAPER = "#1b1e23", "#ffffff"
 DOTS_PER_INCH = 160

@@ -4,16 +4,20 @@ import numpy as np
 import pandas as pd
 from scipy.cluster import hierarchy
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import PROFILE
+from fathom_report.selection import NO_PROFILE, PROFILE, training_ops
 from fathom_runs.words import listed
 
 NAME = ("fathom-4", "Likeness of the workloads", "Fathom, Fig. 4")
 CUT = 0.3  # cosine distance below which steps are of one group
 
 
-def likeness(ops, words):
+def figure(run):
+    ops, words = training_ops(run)
+    if ops is None:
+        return Missing(*NAME, NO_PROFILE)
     profiles = ops.pivot_table(
         index="workload", columns="type", values="us", fill_value=0, sort=False
     )
@@ -39,9 +43,9 @@ def likeness(ops, words):
     )
     return Figure(
         *NAME,
-        likeness_sentence(distances, groups, leading_class(ops), words),
+        sentence(distances, groups, leading_class(ops), words),
         data,
-        lambda figure: draw_likeness(figure, distances, clustering),
+        lambda figure: draw(figure, distances, clustering),
     )
 
 
@@ -50,22 +54,22 @@ def leading_class(ops):
     return sums.idxmax(axis=1)
 
 
-def likeness_sentence(distances, groups, classes, words):
+def sentence(distances, groups, classes, words):
     upper = distances.where(np.triu(np.ones(distances.shape, dtype=bool), 1)).stack()
     near, far = upper.idxmin(), upper.idxmax()
     named = []
     for names in groups:
-        kinds = dict.fromkeys(palette.op_class(classes[name]) for name in names)
+        kinds = dict.fromkeys(palette.class_words(classes[name]) for name in names)
         named.append(f"{listed(names)} ({listed(kinds)})")
     fall = (
         f"are one group: {named[0]}"
         if len(groups) == 1
         else f"form {len(groups)} groups: {'; '.join(named)}"
     )
-    sentence = f"Cut at a cosine distance of {CUT:g}, the {len(distances)} training steps {fall}. "
+    text = f"Cut at a cosine distance of {CUT:g}, the {len(distances)} training steps {fall}. "
     if len(distances) == 2:
-        return sentence + f"Their distance is {apart(upper.iloc[0])} ({words})."
-    return sentence + (
+        return text + f"Their distance is {apart(upper.iloc[0])} ({words})."
+    return text + (
         f"Most alike are {listed(near)} ({apart(upper.min())}), least {listed(far)} ({apart(upper.max())}) ({words})."
     )
 
@@ -74,7 +78,7 @@ def apart(distance):
     return f"{distance:.2f}" if distance >= 0.005 else "below 0.005"
 
 
-def draw_likeness(figure, distances, clustering):
+def draw(figure, distances, clustering):
     order = clustering.order
     count = len(order)
     tree, cells = style.axes(

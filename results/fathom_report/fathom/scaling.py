@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import framework_as_one, one_setting, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
@@ -14,8 +15,8 @@ HEAVIEST = (
 )
 
 
-def threads(run):
-    table = training_types_of_all_counts(run.op_types)
+def figure(run):
+    table = training_types_of_all_counts(run.op_types, run.catalogue)
     if table.empty or table.threads.nunique() < 2:
         return Missing(
             *NAME,
@@ -27,14 +28,14 @@ def threads(run):
     return Figure(*NAME, sentence(table, fits), data, lambda figure: draw(figure, table, fits))
 
 
-def training_types_of_all_counts(op_types):
+def training_types_of_all_counts(op_types, catalogue):
     table = op_types[(op_types["mode"] == "train") & (op_types.device == "cpu") & (op_types.us > 0)]
     if table.empty:
         return table
     parts = [
         one_setting(table[table.threads == count])[0] for count in sorted(table.threads.unique())
     ]
-    table = usual_batch(without_variants(pd.concat(parts)))
+    table = usual_batch(without_variants(pd.concat(parts), catalogue), catalogue)
     return framework_as_one(table, ["workload", "threads"])
 
 

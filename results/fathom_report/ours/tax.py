@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import calls, of_setting, one_setting, that_have, usual_batch
 from fathom_runs.words import percent, plural, time_words
@@ -11,7 +12,7 @@ NAME = ("ours-2", "Framework tax by op type", "Ours")
 LEAST = 0.5  # percent of a step below which a type is noise
 
 
-def framework_tax(run):
+def figure(run):
     data, words = taxes(run)
     if data is None:
         return Missing(
@@ -25,13 +26,13 @@ def framework_tax(run):
 def taxes(run):
     """In-step time of each step's op types over their shapes' fastest backends, alone and hot, times their calls."""
     inside, alone = run.op_types, run.ops[(run.ops.cache == "hot") & (run.ops.us > 0)]
-    inside = inside[(inside.op_class != "framework") & (inside.pct_of_step >= LEAST)]
+    inside = inside[(inside.op_class != palette.FRAMEWORK) & (inside.pct_of_step >= LEAST)]
     inside = inside[inside.us > 0]
     inside = that_have(inside, alone)
     if inside.empty:
         return None, ""
     inside, words = one_setting(inside)
-    inside = usual_batch(inside)
+    inside = usual_batch(inside, run.catalogue)
     alone = of_setting(alone, inside.iloc[0])
     shapes = ["workload", "type", "layer", "pass_"]
     fastest = alone.sort_values("us", kind="stable").drop_duplicates(shapes)
@@ -124,7 +125,7 @@ def draw(figure, data):
     axis.set_xlabel(
         "time in the step over the fastest kernels alone; dotted: LibTorch's is the only one"
     )
-    grey = palette.class_colour("framework")
+    grey = palette.class_colour(palette.FRAMEWORK)
     kinds = [
         ("training", {"marker": "o", "color": grey}),
         ("inference", {"marker": "o", "color": grey, "markerfacecolor": "none"}),

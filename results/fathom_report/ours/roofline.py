@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from fathom_report import laws, marks, palette, style
+from fathom_page import marks, palette, style
+from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import as_the_step_runs, calls, of_setting, one_setting, usual_batch
 from fathom_runs.words import listed, percent, plural, ranged
@@ -15,7 +16,7 @@ UNITS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 COUNTED = 0.9  # share of a step's FLOPs that its op rows must account for, to know its bytes
 
 
-def roofline(run):
+def figure(run):
     ops = as_the_step_runs(run.ops)
     ops = ops[(ops.flops > 0) & (ops.bytes > 0)]
     if ops.empty:
@@ -58,7 +59,7 @@ def op_points(ops):
             "type": ops.type,
             "layer": ops.layer,
             "pass": ops.pass_,
-            "op_class": ops.type.map(palette.TYPE_CLASSES).fillna("framework"),
+            "op_class": ops.op_class,
             "us_per_step": ops.us * np.maximum(calls(ops, "train"), calls(ops, "infer")),
             "flops_per_byte": ops.flops / ops.bytes,
             "flops": ops.flops,
@@ -72,7 +73,8 @@ def step_points(run, ops):
     count = calls(every, "train") * every.us / 1e6
     moved = (every.bytes * count).groupby(every.workload).sum()
     counted = (every.flops * count).groupby(every.workload).sum()
-    steps = usual_batch(run.steps[(run.steps["mode"] == "train") & (run.steps.flops > 0)])
+    steps = run.steps[(run.steps["mode"] == "train") & (run.steps.flops > 0)]
+    steps = usual_batch(steps, run.catalogue)
     steps = of_setting(steps, ops.iloc[0])
     steps = steps[steps.workload.map(moved) > 0]
     steps = steps[steps.workload.map(counted) >= COUNTED * steps.flops_per_step]

@@ -5,7 +5,7 @@ import matplotlib.patches
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from fathom_report import palette, style
+from fathom_page import palette, style
 
 
 def spread(positions, gap):
@@ -54,11 +54,10 @@ def leader(axis, start, end, colour):
 
 
 def class_key(axis, classes, title=None, where="lower right"):
-    """A legend of those classes that a figure shows, in their order."""
-    shown = [name for name in palette.CLASS_COLOURS if name in set(classes)]
+    """A legend of the classes that a figure shows."""
     handles = [
-        matplotlib.patches.Patch(color=palette.CLASS_COLOURS[name], label=palette.op_class(name))
-        for name in shown
+        matplotlib.patches.Patch(color=palette.class_colour(name), label=palette.class_words(name))
+        for name in palette.in_order(classes)
     ]
     axis.legend(handles=handles, title=title, loc=where, handlelength=0.9, alignment="left")
 
