@@ -15,21 +15,15 @@ import pathlib
 import sys
 
 from fathom_runs.benchmarks import read
-from fathom_runs.names import kind, tokens
+from fathom_runs.names import kind, setting, tokens
 from fathom_runs.source import RunError
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 
 LEAST_SHARE = 0.1  # percent of the step from which on a type is named
 
 
-def setting(name):
-    """What rows of a step and of its ops have in common."""
-    found = tokens(name)
-    return found["threads"], found["precision"]
-
-
 def split(benchmarks):
-    """Steps by (workload, mode, setting), their op types, and ops alone by (workload, setting).
+    """Steps by setting and mode, their op types, and ops alone by setting.
 
     Of several batch sizes the first counts: that of the ops' shapes, unless --fathom_batch says otherwise.
     """
@@ -40,10 +34,10 @@ def split(benchmarks):
             continue
         if kind(one.name) == "op":
             if found["backend"] in BACKENDS and found["cache"] == "hot":
-                rows = alone[parts[2], setting(one.name)].setdefault(tuple(parts[1:5]), {})
+                rows = alone[setting(one.name)].setdefault(tuple(parts[1:5]), {})
                 rows[backend_rank(found["backend"], one.median("in_steps"))] = one
             continue
-        key = (parts[0], parts[1], setting(one.name))
+        key = setting(one.name), parts[1]
         batch, _ = steps.setdefault(key, (found.get("batch"), one.us))
         if "op" in found and found.get("batch") == batch:
             inside[key][found["op"]] = one
@@ -61,7 +55,7 @@ def times_alone(ops, mode):
 
 def line(key, step, types, alone):
     """One line of the table."""
-    workload, mode, _ = key
+    (workload, *_), mode = key
     watched = sum(row.us for row in types.values())
     shares = {op_type: 100 * row.us / watched for op_type, row in types.items()}
     ops = {op_type for op_type, row in types.items() if row.label != "framework"}
@@ -100,8 +94,8 @@ def table(benchmarks):
         "|---|---|---|---|---|---|---|",
     ]
     for key, (_, step) in steps.items():
-        workload, mode, common = key
-        times = times_alone(alone.get((workload, common), {}), mode)
+        common, mode = key
+        times = times_alone(alone.get(common, {}), mode)
         if times:
             lines.append(line(key, step, inside[key], times))
     return lines
