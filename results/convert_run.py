@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes files of fathom_bench 0.1.0 readable that were written before the context listed op types and workloads.
+"""Converts files of an older fathom_bench, whose context does not list op types and workloads.
 
     results/convert_run.py run.json run.json.samples.jsonl
 
-Adds the entries `op_classes`, `default_batches` and `variant_of` to the context, with what that program had, and gives the
-op types `attention` and `rnn` their names of today. Lines of --fathom_samples and of errors files get the names alone. A
-file that is of today already stays as it is.
+Adds `op_classes`, `default_batches` and `variant_of` to the context, with that program's values. Renames the op types
+`attention` and `rnn` in the names of rows, also in lines of --fathom_samples and of errors files. Files of today do not
+change.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CLASSES = {
     "optimization": "sgd momentum adam adagrad rmsprop clip_norm",
     "data_movement": "embedding gather concat copy transpose fill pad",
 }
-# Training and inference.
+# Of training and of inference.
 BATCHES = {
     **{"seq2seq": (64, 64), "memnet": (32, 32), "speech": (32, 32), "autoenc": (128, 128)},
     **{"residual": (16, 16), "vgg": (8, 8), "alexnet": (64, 64), "deepq": (32, 1)},
@@ -46,14 +46,13 @@ ENTRIES = {
         for workload, batches in BATCHES.items()
         for mode, batch in zip(("train", "infer"), batches)
     ),
-    "variant_of": " ".join(
-        f"{name}:{name.split('_')[0]}" for name in BATCHES if "_" in name
-    ),  # of the names of that time; today's say nothing of it
+    # At that time only variants had a `_` in their names.
+    "variant_of": " ".join(f"{name}:{name.split('_')[0]}" for name in BATCHES if "_" in name),
 }
 
 
 def renamed(text):
-    """The text of a file with today's names in its rows; nothing else of it changes."""
+    """The text with the new names of op types in rows. Nothing else changes."""
     for old, new in RENAMED.items():
         for field in ("name", "run_name"):
             text = re.sub(rf'("{field}"\s*:\s*"op/){old}/', rf"\1{new}/", text)
@@ -62,7 +61,7 @@ def renamed(text):
 
 
 def converted(path, text):
-    """The whole file of today. Throws RunError where it is no file of fathom_bench."""
+    """The converted text. Throws RunError where it is no file of fathom_bench."""
     if not path.name.endswith(".jsonl"):
         context, _ = document(path, text)
         if "fathom_version" not in context:
@@ -70,6 +69,8 @@ def converted(path, text):
                 f"{path}: no fathom_version in its context, expected a file of fathom_bench"
             )
         missing = {key: ENTRIES[key] for key in KEYS if key not in context}
+        if not missing:  # its op types have today's names
+            return text
         lines = "".join(f"\n    {json.dumps(key)}: {json.dumps(missing[key])}," for key in missing)
         text = re.sub(r'("context"\s*:\s*\{)', lambda found: found[0] + lines, text, count=1)
         assert document(path, text)[0] == context | missing

@@ -118,7 +118,7 @@ def parsed(command):
         type=percentage,
         default=5,
         metavar="PERCENT",
-        help="a row is SAME where a larger change would have been told, else AMBIGUOUS (5)",
+        help="a row is SAME where a larger change would have been detected, else AMBIGUOUS (5)",
     )
     add(
         "--alpha",
@@ -131,7 +131,7 @@ def parsed(command):
         "--by",
         choices=FIELDS,
         default=FIELDS[0],
-        help="what a repetition's time is: its fastest sample, which noise adds least to (min_us), its median "
+        help="the time of a repetition: its fastest sample, which has the least interference (min_us), its median "
         "sample, or its mean; the mean where a row has no other",
     )
     add("--filter", type=expression, metavar="REGEX", help="rows in whose names it is found")

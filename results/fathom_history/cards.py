@@ -27,20 +27,20 @@ def section(analysis, key):
 
 def card(series, analysis, key, shared):
     found = analysis.found[series.name]
-    told = analysis.told_of(series.name)
+    changes = analysis.changes_of(series.name)
     return {
         "id": names.anchor(series.name, key),
         "row": series.name,
         "title": names.title(series.name),
         "setting": names.setting(series.name, shared),
-        "summary": summed(series, told),
+        "summary": summed(series, changes),
         "image": chart.drawn(series, found, analysis.machine, analysis.marks),
-        "changes": [item(one) for one in told],
+        "changes": [item(one) for one in changes],
         "values": values(series, analysis.machine.types.get(series.name, {})),
     }
 
 
-def summed(series, told):
+def summed(series, changes):
     """The last value against those before."""
     last = series.us[series.known[-1]]
     text = time_words(last)
@@ -51,7 +51,7 @@ def summed(series, told):
         text += f", {percent(abs(more))} {side} the median of {plural(len(before), 'run')} before"
     if series.known[-1] != len(series.us) - 1:
         text += "; not in the newest run"
-    return f"{text}. {plural(len(told), 'change')}." if told else f"{text}."
+    return f"{text}. {plural(len(changes), 'change')}." if changes else f"{text}."
 
 
 def legends(analysis):

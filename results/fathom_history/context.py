@@ -1,4 +1,4 @@
-"""What changed about the machine and its libraries from run to run, so that nobody takes it for the code."""
+"""Changes of the machine and its libraries from run to run: a row may change for them, not for the code."""
 
 import re
 from dataclasses import dataclass

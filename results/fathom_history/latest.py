@@ -1,4 +1,4 @@
-"""What changed, the newest run first, and a table of all changes."""
+"""The changes, the newest run first, and a table of all changes."""
 
 import itertools
 
@@ -11,12 +11,14 @@ from fathom_runs.words import plural
 GROUPS = 3  # runs whose changes are shown; those of earlier runs can be opened
 LONGEST = 6  # sentences of one run that are shown at once
 DISTURBED = 0.2  # of all rows
-FEW = 10  # runs below which changes of a few percent are rarely told
+FEW = 10  # runs below which changes of a few percent are rarely detected
 
 
 def section(analysis, key, smallest):
     """The newest runs' changes in sentences."""
-    groups = [list(one) for _, one in itertools.groupby(analysis.told, lambda one: one.change.run)]
+    groups = [
+        list(one) for _, one in itertools.groupby(analysis.changes, lambda one: one.change.run)
+    ]
     shown = [group(analysis, key, one) for one in groups]
     return {
         "nothing": "" if groups else nothing(analysis, smallest),
@@ -33,12 +35,12 @@ def nothing(analysis, smallest):
     return text + (" So few runs tell only large changes." if runs < FEW else "")
 
 
-def group(analysis, key, told):
+def group(analysis, key, described):
     """The changes of one run."""
-    run = analysis.machine.runs[told[0].change.run]
-    marks = [mark for mark in analysis.marks if mark.run == told[0].change.run]
-    main = [item(one, name(key, one.change)) for one in told if one.change.kind != "op"]
-    ops = [item(one, name(key, one.change)) for one in told if one.change.kind == "op"]
+    run = analysis.machine.runs[described[0].change.run]
+    marks = [mark for mark in analysis.marks if mark.run == described[0].change.run]
+    main = [item(one, name(key, one.change)) for one in described if one.change.kind != "op"]
+    ops = [item(one, name(key, one.change)) for one in described if one.change.kind == "op"]
     slower = sum(one["sign"] == "slower" for one in ops)
     return {
         "run": run.minute,
@@ -55,10 +57,12 @@ def group(analysis, key, told):
     }
 
 
-def item(told, lead=""):
-    """A change after what leads to it; alone, its sentence starts with a capital."""
-    sentence = told.sentence if lead else told.sentence[:1].upper() + told.sentence[1:]
-    sign = "slower" if told.change.percent > 0 else "faster"
+def item(described, lead=""):
+    """A change as the template shows it: `lead`, then the sentence, which starts with a capital where it stands alone."""
+    sentence = (
+        described.sentence if lead else described.sentence[:1].upper() + described.sentence[1:]
+    )
+    sign = "slower" if described.change.percent > 0 else "faster"
     return {"sign": sign, "lead": lead, "sentence": sentence}
 
 
@@ -68,7 +72,7 @@ def name(key, change):
 
 
 def disturbed(analysis):
-    """Runs in which much stands out that did not last."""
+    """Runs in which many rows stand out alone."""
     for index, run in enumerate(analysis.machine.runs):
         rows = sum(index in found.aside for found in analysis.found.values())
         if rows > max(1, DISTURBED * len(analysis.found)):
@@ -102,7 +106,7 @@ def table(analysis, key):
                 mark.letter for mark in analysis.marks_at(one.change)
             ),
         }
-        for one in analysis.told
+        for one in analysis.changes
     ]
     if not rows:
         return None
@@ -111,7 +115,7 @@ def table(analysis, key):
         "key": f"changes{key}",
         "title": "All changes",
         "what": "Means of the runs before and since; p of Student's t-test. Letters are those of the trends.",
-        "shown": data.assign(row=[name(key, one.change) for one in analysis.told]),
+        "shown": data.assign(row=[name(key, one.change) for one in analysis.changes]),
         "data": data,
         "is_open": True,
     }

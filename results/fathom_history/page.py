@@ -7,7 +7,7 @@ from fathom_page import templates
 from fathom_runs.words import plural
 
 HERE = pathlib.Path(__file__).parent
-REFUSED = 5  # files whose fault is told
+REFUSED = 5  # files whose fault is shown
 KINDS = {"op": "Ops alone", "other": "Other rows"}  # of rows in tables
 
 
@@ -40,10 +40,10 @@ def no_runs(refused):
 def facts(analyses):
     """How much there is."""
     runs = [run for one in analyses for run in one.machine.runs]
-    told = sum(len(one.told) for one in analyses)
+    count = sum(len(one.changes) for one in analyses)
     first, last = (choice(runs, key=lambda run: run.date) for choice in (min, max))
     days = first.day if first.day == last.day else f"{first.day} to {last.day}"
-    return [plural(len(runs), "run"), days, *rows(analyses), plural(told, "change")]
+    return [plural(len(runs), "run"), days, *rows(analyses), plural(count, "change")]
 
 
 def rows(analyses):
@@ -69,11 +69,11 @@ def machine(one, key, smallest):
         "trends": cards.section(one, key),
         "below": [table for table in below if table],
         "rows": [
-            (names.anchor(row, key), names.brief(row, steps), signs(one.told_of(row)))
+            (names.anchor(row, key), names.brief(row, steps), signs(one.changes_of(row)))
             for row in steps
         ],
     }
 
 
-def signs(told):
-    return "".join("▲" if one.change.percent > 0 else "▼" for one in told)
+def signs(described):
+    return "".join("▲" if one.change.percent > 0 else "▼" for one in described)

@@ -69,7 +69,7 @@ def of_marks(analysis, key):
             "from then on": one.new,
             "commit": runs[mark.run].commit,
             "rows that changed": sum(
-                mark in analysis.marks_at(told.change) for told in analysis.told
+                mark in analysis.marks_at(described.change) for described in analysis.changes
             ),
         }
         for mark in analysis.marks
@@ -90,7 +90,7 @@ def of_marks(analysis, key):
 
 def of_runs(analysis, key):
     machine = analysis.machine
-    told = [field for field in OTHERS if any(field in run.context for run in machine.runs)]
+    shown = [field for field in OTHERS if any(field in run.context for run in machine.runs)]
     aside = [run for found in analysis.found.values() for run in found.aside]
     frame = pd.DataFrame(
         [
@@ -100,8 +100,8 @@ def of_runs(analysis, key):
                 "commit": run.commit,
                 "rows": len(run.rows),
                 "rows that stand out here alone": aside.count(index),
-                **{field: run.context.get(field, "") for field in told},
-                "rows that changed": sum(told.change.run == index for told in analysis.told),
+                **{field: run.context.get(field, "") for field in shown},
+                "rows that changed": sum(one.change.run == index for one in analysis.changes),
                 "mark": ", ".join(mark.letter for mark in analysis.marks if mark.run == index),
             }
             for index, run in enumerate(machine.runs)

@@ -1,4 +1,4 @@
-"""Names, keys and cells in figures: said beside the thing itself wherever there is room."""
+"""Names, keys and cells of figures. Names stand beside what they name, where there is room."""
 
 import matplotlib.lines
 import matplotlib.patches

@@ -139,7 +139,7 @@ def named(name):
 
 
 def frame(rows, columns):
-    """A table of these columns, then of whatever else the rows have; an unknown label is empty."""
+    """A table of these columns, then the rows' other fields. An unknown label is empty."""
     table = pd.DataFrame(list(rows))
     table = table.reindex(columns=[*columns, *(c for c in table.columns if c not in columns)])
     for column in ("label", "op_class"):

@@ -75,7 +75,7 @@ def training_ops(run):
 
 
 def framework_as_one(table, by):
-    """The class framework as one type: time between ops, and ops that only look at tensors anew."""
+    """The class framework as one type: time between ops, views and reshapes."""
     table = table.assign(type=table.type.where(table.op_class != FRAMEWORK, FRAMEWORK))
     sums = [name for name in ("us", "pct_of_step") if name in table]
     return table.groupby([*by, "type", "op_class"], sort=False)[sums].sum().reset_index()

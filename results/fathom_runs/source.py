@@ -1,4 +1,4 @@
-"""Files as text and as JSON. Whatever they hold, an error is one line."""
+"""Files as text and as JSON. Every error is one line."""
 
 import json
 import math

@@ -30,7 +30,7 @@ def shares(table):
     """Percent of the step by op type, in the order of classes, and those of the types that are left out."""
     found = table.assign(share_pct=table.pct_of_step)[["workload", "type", "op_class", "share_pct"]]
     most = found.groupby("type").share_pct.max()
-    # Time between ops is shown however short it is: that it is short is worth knowing.
+    # Time between ops is always shown: that it is short is a finding.
     is_kept = found.type.isin(most.index[most >= LEAST]) | (found.op_class == palette.FRAMEWORK)
     kept = found[is_kept]
     rank = kept.op_class.map(palette.in_order(kept.op_class).index)
