@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 from fathom_runs.benchmarks import read
+from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import kind, setting, tokens
 from fathom_runs.source import RunError
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
@@ -58,7 +59,7 @@ def line(key, step, types, alone):
     (workload, *_), mode = key
     watched = sum(row.us for row in types.values())
     shares = {op_type: 100 * row.us / watched for op_type, row in types.items()}
-    ops = {op_type for op_type, row in types.items() if row.label != "framework"}
+    ops = {op_type for op_type, row in types.items() if row.label != FRAMEWORK}
     without = {op_type: shares[op_type] for op_type in ops - set(alone)}
     between = sum(shares[op_type] for op_type in types.keys() - ops)
     gaps = {

@@ -1,6 +1,7 @@
 """What colours mean on every page: classes of op types, of memory, and lines."""
 
-FRAMEWORK = "framework"  # the class of time that no op takes
+from fathom_runs.catalogue import FRAMEWORK
+
 # Fathom's classes A to G, then what is no op. Okabe and Ito's colours, the yellow darkened for white paper.
 CLASS_COLOURS = {
     "matrix": "#0072B2",

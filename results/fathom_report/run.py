@@ -7,7 +7,7 @@ import pandas as pd
 from fathom_page.palette import MEMORY_COLOURS
 from fathom_runs.benchmarks import read_ours
 from fathom_runs.catalogue import KEYS, Catalogue
-from fathom_runs.context import peaks, same_machine
+from fathom_runs.context import is_peak, peaks, same_machine
 from fathom_runs.names import kind, tokens
 from fathom_runs.samples import is_samples, samples
 from fathom_runs.source import RunError, text_of
@@ -155,7 +155,7 @@ def notes(run, again):
         yield f"{rows} in several files; the last file's value is shown."
     first, *others = run.contexts.values()
     for key, value in first.items():
-        if key in OWN or key in peaks(first) or not isinstance(value, str):
+        if key in OWN or is_peak(key) or not isinstance(value, str):
             continue
         values = dict.fromkeys([value, *(str(other.get(key, "none")) for other in others)])
         if len(values) > 1:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from fathom_page.palette import FRAMEWORK
+from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 from fathom_runs.words import plural
 

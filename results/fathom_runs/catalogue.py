@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from fathom_runs.source import RunError
 
+FRAMEWORK = "framework"  # the class of time that no op takes
 KEYS = ("op_classes", "default_batches", "variant_of")  # entries of the context
 
 

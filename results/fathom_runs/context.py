@@ -43,6 +43,10 @@ def title(context):
     return " and ".join(names) or str(context.get("host_name", "Unnamed machine"))
 
 
+def is_peak(key):
+    """Whether an entry is a measured peak."""
+    return key.startswith("peak_")
+
+
 def peaks(context):
-    """Entries on measured peaks."""
-    return {key: value for key, value in context.items() if key.startswith("peak_")}
+    return {key: value for key, value in context.items() if is_peak(key)}
