@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import made_up_run as made_up
+import pytest
 from program import QUICK, ROOT, run
 
 SCRIPT = ROOT / "results/op_sums.py"
@@ -106,9 +107,15 @@ def test_reads_what_the_program_writes(tmp_path):
     out = tmp_path / "run.json"
     filter_ = "--benchmark_filter=^memnet/infer|^op/[a-z_0-9]+/memnet/"
     assert run(*QUICK, filter_, "--fathom_profile", f"--benchmark_out={out}").returncode == 0
-    (*_, infer) = lines(tmp_path, json.loads(out.read_text())["benchmarks"])
-    assert infer[0] == "memnet/infer"
-    assert 0 < float(infer[3]) < 3
+    rows = json.loads(out.read_text())["benchmarks"]
+    (*_, infer) = lines(tmp_path, rows)
+    (step,) = [
+        row for row in rows if row["name"].startswith("memnet/infer/") and "/op:" not in row["name"]
+    ]
+    assert infer[:2] == ["memnet/infer", f"{step['real_time'] / 1e3:.4g}"]
+    ours = [row for row in rows if row.get("in_steps")]
+    alone = sum(row["real_time"] * row.get("calls_per_inference", 0) for row in ours)
+    assert float(infer[2]) == pytest.approx(alone / 1e3, rel=1e-3) and alone > 0
 
 
 def test_a_file_of_another_kind_is_one_line(tmp_path):
