@@ -9,7 +9,6 @@ with the range of the rounds.
 """
 
 import argparse
-import json
 import pathlib
 import statistics
 import subprocess
@@ -18,6 +17,7 @@ import tempfile
 import time
 
 import eager_steps
+from fathom_runs.benchmarks import read
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -56,8 +56,8 @@ def our_milliseconds(program, row, threads):
             f"--benchmark_out={out}",
         ]
         subprocess.run(command, check=True, capture_output=True)
-        (result,) = json.loads(out.read_text())["benchmarks"]
-    return result.get("p50_us", result["real_time"]) / 1e3
+        (result,) = read(out).measured
+    return result.median("p50_us", result.us) / 1e3
 
 
 def main():

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# For results/report, results/history, results/gate, results/ab: sets up what they need, then becomes the program. On first
-# use Python packages are fetched into .deps/results; nothing is compiled.
+# For results/{report,history,gate,ab,export}: installs their Python packages into .deps/results on first use, then becomes
+# the program. Nothing is compiled.
 # shellcheck source=cmake/setup.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../cmake/setup.sh"
 say() { echo "$(basename "$0"): $*" >&2; }

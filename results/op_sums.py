@@ -11,89 +11,59 @@ longer (or shorter) inside the step than alone. The last three need the rows of 
 
 import argparse
 import collections
-import json
 import pathlib
 import sys
 
-from fathom_runs.names import tokens
+from fathom_runs.benchmarks import read
+from fathom_runs.catalogue import FRAMEWORK
+from fathom_runs.names import kind, setting, tokens
+from fathom_runs.source import RunError
+from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 
-COUNTS = {"train": "calls_per_model_step", "infer": "calls_per_inference"}
-BACKENDS = ("native", "torch")  # that the workloads may run
 LEAST_SHARE = 0.1  # percent of the step from which on a type is named
 
 
-def place(backend, in_steps):
-    """Of an op's rows the one of the lowest place is what steps run.
-
-    Rows say so themselves; before they did, it was our own kernel where there was one.
-    """
-    return -1 if in_steps == 1 else BACKENDS.index(backend)
-
-
-def measured(rows):
-    """Rows on the CPU: aggregates' medians where there are repetitions."""
-    for row in rows:
-        if row["run_type"] == "iteration" and row["repetitions"] > 1:
-            continue
-        if row["run_type"] == "aggregate" and row["aggregate_name"] != "median":
-            continue
-        if tokens(row["run_name"]).get("device") == "cpu":
-            yield row
-
-
-def setting(name):
-    """What rows of a step and of its ops have in common."""
-    found = tokens(name)
-    return found["threads"], found["precision"]
-
-
-def split(rows):
-    """Steps by (workload, mode, setting), their op types, and ops alone by (workload, setting).
+def split(benchmarks):
+    """Steps by setting and mode, their op types, and ops alone by setting.
 
     Of several batch sizes the first counts: that of the ops' shapes, unless --fathom_batch says otherwise.
     """
     steps, inside, alone = {}, collections.defaultdict(dict), collections.defaultdict(dict)
-    for row in rows:
-        parts = row["run_name"].split("/")
-        if parts[0] == "fixture":
+    for one in benchmarks:
+        parts, found = one.name.split("/"), tokens(one.name)
+        if kind(one.name) == "other" or found["device"] != "cpu":
             continue
-        if parts[0] == "op":
-            found = tokens(row["run_name"])
+        if kind(one.name) == "op":
             if found["backend"] in BACKENDS and found["cache"] == "hot":
-                op = alone[parts[2], setting(row["run_name"])].setdefault(tuple(parts[1:5]), {})
-                op[place(found["backend"], row.get("in_steps"))] = row
+                rows = alone[setting(one.name)].setdefault(tuple(parts[1:5]), {})
+                rows[backend_rank(found["backend"], one.median("in_steps"))] = one
             continue
-        key = (parts[0], parts[1], setting(row["run_name"]))
-        found = tokens(row["run_name"])
-        batch, _ = steps.setdefault(key, (found.get("batch"), row["real_time"]))
+        key = setting(one.name), parts[1]
+        batch, _ = steps.setdefault(key, (found.get("batch"), one.us))
         if "op" in found and found.get("batch") == batch:
-            inside[key][found["op"]] = row
+            inside[key][found["op"]] = one
     return steps, inside, alone
 
 
 def times_alone(ops, mode):
     """Microseconds a step of each op type."""
     times = collections.Counter()
-    for (op_type, *_), places in ops.items():
-        row = places[min(places)]
-        times[op_type] += row["real_time"] * row.get(COUNTS[mode], 0)
+    for (op_type, *_), rows in ops.items():
+        row = rows[min(rows)]
+        times[op_type] += row.us * row.median(CALLS[mode], 0)
     return times
 
 
 def line(key, step, types, alone):
     """One line of the table."""
-    workload, mode, _ = key
-    shares = {
-        op_type: 100 * row["real_time"] / sum(other["real_time"] for other in types.values())
-        for op_type, row in types.items()
-    }
-    classes = {op_type: row["label"] for op_type, row in types.items()}
-    ops = {op_type for op_type in types if classes[op_type] != "framework"}
+    (workload, *_), mode = key
+    watched = sum(row.us for row in types.values())
+    shares = {op_type: 100 * row.us / watched for op_type, row in types.items()}
+    ops = {op_type for op_type, row in types.items() if row.label != FRAMEWORK}
     without = {op_type: shares[op_type] for op_type in ops - set(alone)}
-    between = sum(shares[op_type] for op_type in types if classes[op_type] == "framework")
+    between = sum(shares[op_type] for op_type in types.keys() - ops)
     gaps = {
-        op_type: 100 * (types[op_type]["real_time"] - alone[op_type]) / step
-        for op_type in ops & set(alone)
+        op_type: 100 * (types[op_type].us - alone[op_type]) / step for op_type in ops & set(alone)
     }
     named = [f"{op_type} {share:.1f}" for op_type, share in largest(without)]
     moved = [f"{op_type} {gap:+.1f}" for op_type, gap in largest(gaps)[:3]]
@@ -116,17 +86,17 @@ def largest(shares):
     return sorted(named, key=lambda pair: -abs(pair[1]))
 
 
-def table(rows):
+def table(benchmarks):
     """The lines of the table; steps of which no op was run alone are left out."""
-    steps, inside, alone = split(measured(rows))
+    steps, inside, alone = split(benchmarks)
     lines = [
         "| step | ms | its ops alone, ms | ratio | % in types without rows | % between ops "
         "| inside less alone, % of the step |",
         "|---|---|---|---|---|---|---|",
     ]
     for key, (_, step) in steps.items():
-        workload, mode, common = key
-        times = times_alone(alone.get((workload, common), {}), mode)
+        common, mode = key
+        times = times_alone(alone.get(common, {}), mode)
         if times:
             lines.append(line(key, step, inside[key], times))
     return lines
@@ -137,15 +107,15 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="RUN.json")
-    rows = []
+    benchmarks = []
     for file in parser.parse_args().files:
         try:
-            rows += json.loads(file.read_text())["benchmarks"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            sys.exit(f"{file}: {error!r}, expected the JSON of --benchmark_out")
-    lines = table(rows)
+            benchmarks += read(file).measured
+        except RunError as error:
+            sys.exit(f"op_sums: {error}")
+    lines = table(benchmarks)
     if len(lines) == 2:
-        sys.exit("no step on the CPU with rows of its ops, expected both in the files")
+        sys.exit("op_sums: no step on the CPU with rows of its ops, expected both in the files")
     print("\n".join(lines))
 
 

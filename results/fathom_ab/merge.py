@@ -2,10 +2,10 @@
 
 import statistics
 
-from fathom_runs.repetitions import NO_COUNTERS
+from fathom_runs.entries import OWN
 
 # Fields without statistics: of every repetition alike, or its own.
-SAME = NO_COUNTERS - {"real_time", "cpu_time"}
+SAME = OWN - {"real_time", "cpu_time"}
 AGGREGATES = {
     "mean": (statistics.fmean, "time"),
     "median": (statistics.median, "time"),

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
+from fathom_runs.context import peaks
+from fathom_runs.entries import is_measured
 from fathom_runs.failures import errors_of, failures
 from fathom_runs.source import RunError, document, text_of
 
@@ -54,7 +56,7 @@ class Program:
         context, entries = {}, []
         if out.exists() and out.stat().st_size:
             context, entries = document(out, text_of(out))
-        entries = [entry for entry in entries if not entry.get("error_occurred")]
+        entries = [entry for entry in entries if is_measured(entry)]
         if entries:
             self.remember(context)
             return entries, None
@@ -65,12 +67,12 @@ class Program:
     def remember(self, context):
         """What a run of fathom_bench says of the machine and its peaks spares later ones a look."""
         first = not self.context
-        peaks = {key: value for key, value in context.items() if key.startswith("peak_")}
-        news = peaks.keys() - self.context.keys()
-        self.context = peaks | (self.context or context)
+        found = peaks(context)
+        news = found.keys() - self.context.keys()
+        self.context = found | (self.context or context)
         if first and "--fathom_peaks" in self.start("--help").stdout:
             self.spared = ["--fathom_unchecked"]
-        if self.spared and peaks and (first or news):
+        if self.spared and found and (first or news):
             file = self.file("peaks.json")
             file.write_text(json.dumps({"context": self.context}), encoding="utf-8")
             self.spared = [self.spared[0], f"--fathom_peaks={file}"]

@@ -5,7 +5,7 @@ import numpy as np
 from fathom_gate.rows import FASTEST, times_of
 from fathom_gate.shift import shift
 from fathom_gate.verdict import Rule
-from fathom_runs.repetitions import Benchmark
+from fathom_runs.benchmarks import Benchmark
 
 BLOCK = 3  # rounds that are near enough in time to be compared
 

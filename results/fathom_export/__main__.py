@@ -11,8 +11,8 @@ import pathlib
 import sys
 
 from fathom_export import bencher, counters, lnt, medians
-from fathom_runs import repetitions
 from fathom_runs.arguments import command_line
+from fathom_runs.benchmarks import read
 from fathom_runs.output import expect_apart, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
@@ -30,13 +30,13 @@ def main():
     form, _ = FORMS[arguments.form]
     try:
         expect_apart(arguments.output, [arguments.file])
-        read = repetitions.read(arguments.file)
-        made = form.document(read.context, read.measured, arguments)
+        found = read(arguments.file)
+        made = form.document(found.context, found.measured, arguments)
         replace(arguments.output, json.dumps(made, indent=1, allow_nan=False) + "\n")
     except RunError as error:
         print(f"export: {error}", file=sys.stderr)
         return 2
-    print(f"{arguments.output}: {said(made, read.measured, arguments)}")
+    print(f"{arguments.output}: {said(made, found.measured, arguments)}")
     return 0
 
 

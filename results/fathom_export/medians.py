@@ -2,8 +2,6 @@
 
 import statistics
 
-from fathom_runs.repetitions import NO_COUNTERS
-
 # As a single repetition has them.
 SINGLE = {"run_type": "iteration", "repetitions": 1, "repetition_index": 0}
 AGGREGATES_OWN = ("aggregate_name", "aggregate_unit")

@@ -18,7 +18,7 @@ from fathom_gate import document, markdown, terminal, words
 from fathom_gate.causes import causes
 from fathom_gate.noise import Noise, between, taking_turns
 from fathom_gate.rows import FASTEST, Rows, read, same_machine, shared_block
-from fathom_gate.verdict import Judged, Rule, blind, judge
+from fathom_gate.verdict import Judged, Rule, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import replace
 from fathom_runs.source import RunError
@@ -63,7 +63,7 @@ def compare(arguments):
     if not base.times.keys() & new.times.keys():
         raise RunError(f"{new.path}: has no row of {base.path}, expected rows of the same names")
     block = shared_block(base, new)
-    if blind(base, new, arguments.alpha, block):
+    if too_few_repetitions(base, new, arguments.alpha, block):
         raise RunError(
             f"{new.path}: too few repetitions to tell any change, expected "
             f"--benchmark_repetitions={words.ADVISED} in both runs"
@@ -118,7 +118,7 @@ def parsed(command):
         type=percentage,
         default=5,
         metavar="PERCENT",
-        help="a row is SAME where a larger change would have been told, else AMBIGUOUS (5)",
+        help="a row is SAME where a larger change would have been detected, else AMBIGUOUS (5)",
     )
     add(
         "--alpha",
@@ -131,7 +131,7 @@ def parsed(command):
         "--by",
         choices=FIELDS,
         default=FIELDS[0],
-        help="what a repetition's time is: its fastest sample, which noise adds least to (min_us), its median "
+        help="the time of a repetition: its fastest sample, which has the least interference (min_us), its median "
         "sample, or its mean; the mean where a row has no other",
     )
     add("--filter", type=expression, metavar="REGEX", help="rows in whose names it is found")

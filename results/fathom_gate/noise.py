@@ -17,11 +17,11 @@ AT_BEST = FAR / 1.96
 class Noise:
     """A change counts from floor(row) on."""
 
-    smallest: float  # what nobody cares about, as a shift of logarithms
+    smallest: float  # --smallest, as a shift of logarithms
     factor: float = AT_BEST  # of the half of the interval that the repetitions give
     seen: dict[str, float] = field(default_factory=dict)  # the row's own largest shift between runs
     rows: int = 0  # that `factor` comes from
-    told: bool = False  # whether anything tells how much processes differ
+    measured: bool = False  # whether it is known how much processes differ
 
     def floor(self, name, found):
         width = found.half_width if np.isfinite(found.half_width) else 0
@@ -30,7 +30,7 @@ class Noise:
 
 def taking_turns(smallest):
     """Where each repetition is a process of its own, the test knows how much these differ."""
-    return Noise(smallest, factor=1, told=True)
+    return Noise(smallest, factor=1, measured=True)
 
 
 def between(base, others, smallest):
@@ -43,4 +43,4 @@ def between(base, others, smallest):
             if np.isfinite(found.half_width) and found.half_width > 0:
                 ratios.append(found.effect / found.half_width)
     factor = FAR * float(np.sqrt(np.mean(np.square(ratios)))) if ratios else AT_BEST
-    return Noise(smallest, max(1, factor), seen, len(ratios), told=True)
+    return Noise(smallest, max(1, factor), seen, len(ratios), measured=True)

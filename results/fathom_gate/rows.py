@@ -1,16 +1,14 @@
-"""Files of --benchmark_out as times by row, and which rows two of them have in common."""
+"""Files of --benchmark_out as times by row, and whether two of them are of one machine."""
 
 import pathlib
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from fathom_runs import repetitions
-from fathom_runs.context import MACHINE, SETTINGS
+from fathom_runs import benchmarks, context
 from fathom_runs.failures import failures
-from fathom_runs.source import RunError
 
-FASTEST = "min_us"  # a repetition's fastest sample, which noise adds least to
+FASTEST = "min_us"  # a repetition's fastest sample: interference only slows a sample
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Rows:
 
 def read(path, by):
     """Rows by their field `by` in microseconds, by real_time where a row lacks it. Throws RunError."""
-    found = repetitions.read(path)
+    found = benchmarks.read(path)
     times = {one.name: np.array(times_of(one, by)) for one in found.measured}
     return Rows(path, found.context, times, found.failed | failures(path))
 
@@ -47,7 +45,7 @@ def times_of(benchmark, by):
 
 
 def shared_block(base, new):
-    """How many rounds are near in time, where results/ab took turns between the two; else none."""
+    """How many rounds results/ab ran close in time. None where it did not run these files."""
     if not base.context.get("ab_id") or base.context["ab_id"] != new.context.get("ab_id"):
         return None
     return int(base.context["ab_block"])
@@ -55,14 +53,9 @@ def shared_block(base, new):
 
 def same_machine(base, other):
     """Refuses files of two machines; returns a note for each setting in which they differ."""
-    for key in MACHINE:
-        if base.context.get(key) != other.context.get(key):
-            raise RunError(
-                f"{other.path}: {key} is {other.context.get(key, 'none')}, in {base.path} it is "
-                f"{base.context.get(key, 'none')}; expected runs of one machine"
-            )
+    context.same_machine(other.path, other.context, base.path, base.context)
     return [
         f"{key} differs: {base.context.get(key, 'none')}, {other.context.get(key, 'none')}"
-        for key in SETTINGS
+        for key in context.SETTINGS
         if base.context.get(key) != other.context.get(key)
     ]

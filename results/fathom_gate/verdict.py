@@ -23,7 +23,7 @@ class Verdict:
 
     name: str
     kind: str
-    first: bool  # looked at whatever others did
+    first: bool  # tested whether or not other rows moved
     base_us: float  # the median
     repetitions: tuple[int, int]
     shift: Shift
@@ -77,7 +77,7 @@ class Rule:
     """What counts as moved, and what as the same."""
 
     alpha: float = 0.05
-    same: float = np.log1p(0.05)  # a larger change of a row that is the same would have been told
+    same: float = np.log1p(0.05)  # in a row that is SAME, a larger change would have been detected
 
 
 def judge(base, new, noise, rule, block=None):
@@ -165,8 +165,8 @@ def class_of(found, q, floor, rule):
     return Class.SAME if abs(found.effect) + floor <= rule.same else Class.AMBIGUOUS
 
 
-def blind(base, new, alpha, block=None):
-    """Whether no row has repetitions enough for a change to be told."""
+def too_few_repetitions(base, new, alpha, block=None):
+    """Whether no row has enough repetitions to detect a change."""
     return all(
         least_p(len(base.times[name]), len(new.times[name]), block) > alpha
         for name in base.times

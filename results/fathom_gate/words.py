@@ -72,7 +72,7 @@ def notes(judged, noise, settings):
             f"noise: a change counts from {noise.factor:.1f} times the half of its interval on, by what "
             f"{plural(noise.rows, 'row')} differed by between runs of one program"
         )
-    elif not noise.told:
+    elif not noise.measured:
         yield (
             "noise: no run of the base's program again (--noise=again.json), so that what differs "
             "between processes may pass for a change"

@@ -29,7 +29,7 @@ def main():
         return 2
     for line in refused:
         print(f"history: {line}", file=sys.stderr)
-    counts = (plural(len(analyses), "machine"), page.facts(analyses))
+    counts = (plural(len(analyses), "machine"), *page.facts(analyses))
     print(f"{arguments.output}: {' · '.join(counts)}")
     return 0
 

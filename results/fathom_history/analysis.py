@@ -10,7 +10,7 @@ from fathom_history.machines import Machine, Series
 
 
 @dataclass(frozen=True)
-class Told:
+class DescribedChange:
     """A change, and its sentence after the row's name."""
 
     change: Change
@@ -22,14 +22,14 @@ class Analysis:
     machine: Machine
     marks: list[Mark]
     found: dict[str, Found]  # by row
-    told: list[Told]  # the newest run first, then steps before other rows, the largest first
+    changes: list[DescribedChange]  # the newest run first, then steps, then the largest
 
     def of_kind(self, *kinds):
         return [series for series in self.machine.series if series.kind in kinds]
 
-    def told_of(self, row):
-        """A row's own, in the order of the runs."""
-        return [one for one in reversed(self.told) if one.change.row == row]
+    def changes_of(self, row):
+        """Those of one row, in the order of the runs."""
+        return [one for one in reversed(self.changes) if one.change.row == row]
 
     def marks_at(self, change):
         """What changed between the last run of the old level and the first of the new one."""
@@ -39,17 +39,17 @@ class Analysis:
 def analysed(machine, smallest):
     marks = context.marks(machine.runs)
     found = {series.name: changes.find(series, smallest) for series in machine.series}
-    told = [
-        told_of(series, change, machine, marks)
+    every = [
+        described(series, change, machine, marks)
         for series in machine.series
         for change in found[series.name].changes
     ]
-    told.sort(
+    every.sort(
         key=lambda one: (-one.change.run, one.change.kind != "step", -abs(one.change.percent))
     )
-    return Analysis(machine, marks, found, told)
+    return Analysis(machine, marks, found, every)
 
 
-def told_of(series: Series, change, machine, marks):
+def described(series: Series, change, machine, marks):
     found = causes(change, machine.types.get(series.name, {}))
-    return Told(change, sentences.change(change, machine, series, marks, found))
+    return DescribedChange(change, sentences.change(change, machine, series, marks, found))

@@ -1,65 +1,46 @@
 """A card with a chart for every model row."""
 
-import json
-from html import escape
-
 import numpy as np
 
 from fathom_history import chart, names, sentences, stack
-from fathom_history.lists import folded, item, listed
-from fathom_report import parts
+from fathom_history.latest import item
 from fathom_runs.words import percent, plural, time_words
 
 DIGITS = 5  # of the values that the page's script reads out
 MARKS = 5  # whose words stand below a chart; those of earlier runs can be opened
-ABOUT = (
-    "Dots are runs, thin bars the range of their repetitions, thick lines levels; circles stand out alone and are set "
-    "aside. Letters mark changes of machine or libraries. Point at a run, or use the arrow keys, to read it out."
-)
 
 
 def section(analysis, key):
+    """None without model rows."""
     series = analysis.of_kind("step")
     if not series:
-        return ""
+        return None
     shared = names.common([one.name for one in series])
-    agree = ", ".join(f"{name} {value}" for name, value in shared.items())
-    cards = "\n".join(card(one, analysis, key, shared) for one in series)
-    runs = [[run.minute, run.commit, run.file] for run in analysis.machine.runs]
-    return f"""<div class="trends" id="trends{key}"><h2>Trends</h2>
-<p class="source">{escape(f"All: {agree}. " if agree else "")}{ABOUT}</p>
-<div class="filter" hidden><label for="filter{key}">Show rows with</label>
-<input id="filter{key}" type="search" autocomplete="off">
-<label><input type="checkbox"> changed only</label> <output for="filter{key}">{plural(len(series), "row")}</output></div>
-{script("runs", runs)}
-<div class="grid">
-{cards}
-</div>
-</div>"""
+    return {
+        "agree": ", ".join(f"{name} {value}" for name, value in shared.items()),
+        "count": plural(len(series), "row"),
+        "runs": [[run.minute, run.commit, run.file] for run in analysis.machine.runs],
+        "legends": legends(analysis),
+        "cards": [card(one, analysis, key, shared) for one in series],
+    }
 
 
 def card(series, analysis, key, shared):
     found = analysis.found[series.name]
-    told = analysis.told_of(series.name)
-    title = names.title(series.name)
-    summary = summed(series, told)
-    image = chart.drawn(series, found, analysis.machine, analysis.marks)
-    image = image.replace("<svg ", f'<svg role="img" aria-label="{escape(summary)}" ', 1)
-    state = ' data-changed=""' if told else ""
-    return f"""<section id="{names.anchor(series.name, key)}" data-name="{escape(series.name)}"{state}>
-<h2>{escape(title)}</h2>
-<p class="source">{escape(names.setting(series.name, shared))}</p>
-<p class="sentence">{names.unbroken(escape(summary))}</p>
-<div class="plot" tabindex="0" role="group" aria-label="{escape(title)}: arrows read out, Enter enlarges">{image}</div>
-<output class="readout"></output>
-{legends(analysis)}
-{listed("changes", [item(one) for one in told])}
-{parts.tools("enlarge", "svg", "png")}
-{script("values", values(series, analysis.machine.types.get(series.name, {})))}
-</section>"""
+    changes = analysis.changes_of(series.name)
+    return {
+        "id": names.anchor(series.name, key),
+        "row": series.name,
+        "title": names.title(series.name),
+        "setting": names.setting(series.name, shared),
+        "summary": summed(series, changes),
+        "image": chart.drawn(series, found, analysis.machine, analysis.marks),
+        "changes": [item(one) for one in changes],
+        "values": values(series, analysis.machine.types.get(series.name, {})),
+    }
 
 
-def summed(series, told):
+def summed(series, changes):
     """The last value against those before."""
     last = series.us[series.known[-1]]
     text = time_words(last)
@@ -70,25 +51,21 @@ def summed(series, told):
         text += f", {percent(abs(more))} {side} the median of {plural(len(before), 'run')} before"
     if series.known[-1] != len(series.us) - 1:
         text += "; not in the newest run"
-    return f"{text}. {plural(len(told), 'change')}." if told else f"{text}."
+    return f"{text}. {plural(len(changes), 'change')}." if changes else f"{text}."
 
 
 def legends(analysis):
-    """The newest marks; earlier ones can be opened."""
+    """What the letters in the charts stand for: the newest, and earlier ones that can be opened."""
     lines = [legend(mark, analysis.machine.runs[mark.run]) for mark in reversed(analysis.marks)]
-    html = listed("marks", lines[:MARKS])
-    if lines[MARKS:]:
-        html += folded(f"{len(lines) - MARKS} earlier", listed("marks", lines[MARKS:]))
-    return html
+    return {"newest": lines[:MARKS], "earlier": lines[MARKS:]}
 
 
 def legend(mark, run):
-    """What a letter in the chart stands for."""
     words = "; ".join(
         f"{one.field} {sentences.cut(one.old)} → {sentences.cut(one.new)}"
         for one in mark.differences
     )
-    return f"<li><b>{mark.letter}</b> {run.day} {escape(words)}</li>"
+    return {"letter": mark.letter, "day": run.day, "words": words}
 
 
 def values(series, types):
@@ -102,8 +79,3 @@ def values(series, types):
 
 def rounded(values):
     return [float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None for value in values]
-
-
-def script(kind, value):
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f'<script type="application/json" class="{kind}">{text}</script>'

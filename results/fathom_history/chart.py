@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fathom_history import stack, svg, trend
+from fathom_history import stack, trend
+from fathom_page import svg
 
 GAP = 40  # between trend and stack, for letters and the stack's unit
 DATE = 62  # width of a date
@@ -28,7 +29,7 @@ def drawn(series, found, machine, marks):
         parts.append(names)
     return svg.element(
         "svg",
-        "".join(parts),
+        *parts,
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {svg.WIDTH} {end + 6}",
         font_size=svg.TEXT,
@@ -51,7 +52,7 @@ def dates(runs, columns, y):
             continue
         end = x + DATE / 2
         parts.append(svg.text(x, y, runs[run].day, text_anchor="middle", fill_opacity=".7"))
-    return "".join(parts)
+    return svg.together(parts)
 
 
 def sparkline(series, found):
@@ -65,4 +66,4 @@ def sparkline(series, found):
         colour = trend.SLOWER if change.percent > 0 else trend.FASTER
         place = 100 * change.run / count
         parts.append(svg.path([(place, 0), (place, 22)], stroke=colour, stroke_width=1.5))
-    return svg.element("svg", "".join(parts), viewBox="0 0 100 22", class_="spark")
+    return svg.element("svg", *parts, viewBox="0 0 100 22", class_="spark")

@@ -1,9 +1,9 @@
-"""What changed about the machine and its libraries from run to run, so that nobody takes it for the code."""
+"""Changes of the machine and its libraries from run to run: a row may change for them, not for the code."""
 
 import re
 from dataclasses import dataclass
 
-from fathom_runs.context import SETTINGS
+from fathom_runs.context import SETTINGS, is_peak
 
 PEAK = 10  # percent from which on a measured peak has changed
 
@@ -50,10 +50,6 @@ def marks(runs):
 
 def is_watched(key):
     return key in SETTINGS or is_peak(key)
-
-
-def is_peak(key):
-    return key.startswith("peak_")
 
 
 def differ(key, old, new):

@@ -1,33 +1,32 @@
-"""What changed, the newest run first, and a table of all changes."""
+"""The changes, the newest run first, and a table of all changes."""
 
 import itertools
-from html import escape
 
 import pandas as pd
 
 from fathom_history import names, sentences
-from fathom_history.lists import folded, item, listed
-from fathom_report import parts
-from fathom_report.table import Html
+from fathom_page.templates import breakable
 from fathom_runs.words import plural
 
 GROUPS = 3  # runs whose changes are shown; those of earlier runs can be opened
 LONGEST = 6  # sentences of one run that are shown at once
 DISTURBED = 0.2  # of all rows
-FEW = 10  # runs below which changes of a few percent are rarely told
+FEW = 10  # runs below which changes of a few percent are rarely detected
 
 
 def section(analysis, key, smallest):
     """The newest runs' changes in sentences."""
-    groups = [list(one) for _, one in itertools.groupby(analysis.told, lambda one: one.change.run)]
+    groups = [
+        list(one) for _, one in itertools.groupby(analysis.changes, lambda one: one.change.run)
+    ]
     shown = [group(analysis, key, one) for one in groups]
-    body = "\n".join(shown[:GROUPS]) or f"<p>{nothing(analysis, smallest)}</p>"
-    if shown[GROUPS:]:
-        count = plural(sum(map(len, groups[GROUPS:])), "change")
-        body += folded(f"{count} in earlier runs", "\n".join(shown[GROUPS:]))
-    for note in (*disturbed(analysis), *missing(analysis.machine)):
-        body += f'<p class="source">{escape(note)}</p>'
-    return f'<section id="latest{key}"><h2>What changed</h2>\n{body}\n</section>'
+    return {
+        "nothing": "" if groups else nothing(analysis, smallest),
+        "groups": shown[:GROUPS],
+        "earlier": shown[GROUPS:],
+        "earlier_count": plural(sum(map(len, groups[GROUPS:])), "change"),
+        "notes": [*disturbed(analysis), *missing(analysis.machine)],
+    }
 
 
 def nothing(analysis, smallest):
@@ -36,33 +35,44 @@ def nothing(analysis, smallest):
     return text + (" So few runs tell only large changes." if runs < FEW else "")
 
 
-def group(analysis, key, told):
+def group(analysis, key, described):
     """The changes of one run."""
-    run = analysis.machine.runs[told[0].change.run]
-    marks = [mark for mark in analysis.marks if mark.run == told[0].change.run]
-    facts = [f"commit {run.commit}", run.file, *(f"{mark.letter}: {mark.words}" for mark in marks)]
-    main = [item(one, name(key, one.change)) for one in told if one.change.kind != "op"]
-    ops = [item(one, name(key, one.change)) for one in told if one.change.kind == "op"]
-    html = f"<h3>{run.minute}</h3>\n<p class=\"source\">{escape(' · '.join(facts))}</p>"
-    html += listed("changes", main[:LONGEST])
-    if main[LONGEST:]:
-        html += folded(
-            f"{plural(len(main) - LONGEST, 'more row')}", listed("changes", main[LONGEST:])
-        )
-    if ops:
-        slower = sum(one.change.percent > 0 for one in told if one.change.kind == "op")
-        counts = f"{slower} slower, {len(ops) - slower} faster"
-        html += folded(f"{plural(len(ops), 'op')} alone: {counts}", listed("changes", ops))
-    return f'<div class="event">{html}</div>'
+    run = analysis.machine.runs[described[0].change.run]
+    marks = [mark for mark in analysis.marks if mark.run == described[0].change.run]
+    main = [item(one, name(key, one.change)) for one in described if one.change.kind != "op"]
+    ops = [item(one, name(key, one.change)) for one in described if one.change.kind == "op"]
+    slower = sum(one["sign"] == "slower" for one in ops)
+    return {
+        "run": run.minute,
+        "facts": [
+            f"commit {run.commit}",
+            run.file,
+            *(f"{one.letter}: {one.words}" for one in marks),
+        ],
+        "main": main[:LONGEST],
+        "more": main[LONGEST:],
+        "more_count": plural(len(main) - LONGEST, "more row"),
+        "ops": ops,
+        "ops_count": f"{plural(len(ops), 'op')} alone: {slower} slower, {len(ops) - slower} faster",
+    }
+
+
+def item(described, lead=""):
+    """A change as the template shows it: `lead`, then the sentence, which starts with a capital where it stands alone."""
+    sentence = (
+        described.sentence if lead else described.sentence[:1].upper() + described.sentence[1:]
+    )
+    sign = "slower" if described.change.percent > 0 else "faster"
+    return {"sign": sign, "lead": lead, "sentence": sentence}
 
 
 def name(key, change):
     """The row's, with a link to its trend where it has one."""
-    return names.link(change.row, key) if change.kind == "step" else names.code(change.row)
+    return names.link(change.row, key) if change.kind == "step" else breakable(change.row)
 
 
 def disturbed(analysis):
-    """Runs in which much stands out that did not last."""
+    """Runs in which many rows stand out alone."""
     for index, run in enumerate(analysis.machine.runs):
         rows = sum(index in found.aside for found in analysis.found.values())
         if rows > max(1, DISTURBED * len(analysis.found)):
@@ -96,18 +106,16 @@ def table(analysis, key):
                 mark.letter for mark in analysis.marks_at(one.change)
             ),
         }
-        for one in analysis.told
+        for one in analysis.changes
     ]
     if not rows:
-        return ""
+        return None
     data = pd.DataFrame(rows)
-    linked = [Html(name(key, one.change)) for one in analysis.told]
-    what = "Means of the runs before and since; p of Student's t-test. Letters are those of the trends."
-    return parts.searchable(
-        f"changes{key}",
-        "All changes",
-        what,
-        data.assign(row=linked),
-        data,
-        is_open=True,
-    )
+    return {
+        "key": f"changes{key}",
+        "title": "All changes",
+        "what": "Means of the runs before and since; p of Student's t-test. Letters are those of the trends.",
+        "shown": data.assign(row=[name(key, one.change) for one in analysis.changes]),
+        "data": data,
+        "is_open": True,
+    }

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom_runs.names import kind, step_of
-from fathom_runs.context import MACHINE
 from fathom_history.run import Run
-from fathom_report import machine
+from fathom_runs.context import MACHINE, title
+from fathom_runs.names import kind, step_of
 
 
 @dataclass(frozen=True)
@@ -15,7 +14,7 @@ class Series:
     """A value a run, NaN where the run lacks the row."""
 
     name: str
-    kind: str  # "step", "inside", "op", "other", as fathom_gate names them
+    kind: str  # "step", "inside", "op", "other", as fathom_runs.names.kind names them
     us: np.ndarray
     low: np.ndarray  # of repetitions the fastest
     high: np.ndarray
@@ -35,7 +34,7 @@ class Machine:
 
 
 def machines(runs):
-    """A machine is its CPU, GPU and number of CPUs, for Docker names hosts anew. The newest run's comes first."""
+    """A machine is its CPU, GPU and number of CPUs. The newest run's comes first."""
     groups = {}
     for run in runs:
         groups.setdefault(tuple(str(run.context.get(key)) for key in MACHINE), []).append(run)
@@ -46,7 +45,7 @@ def machines(runs):
 def of_runs(runs):
     context = runs[-1].context
     count = context.get("num_cpus")
-    title = machine.title(context) + (f", {count} CPUs" if count else "")
+    name = title(context) + (f", {count} CPUs" if count else "")
     names = dict.fromkeys(name for run in runs for name in run.rows)
     every = [series(name, runs) for name in names]
     types = {}
@@ -54,7 +53,7 @@ def of_runs(runs):
         step, op_type = step_of(one.name)
         if op_type:
             types.setdefault(step, {})[op_type] = one
-    return Machine(title, runs, [one for one in every if one.kind != "inside"], types)
+    return Machine(name, runs, [one for one in every if one.kind != "inside"], types)
 
 
 def series(name, runs):

@@ -1,8 +1,10 @@
 """How rows are named on the page."""
 
 import re
-from html import escape
 
+from markupsafe import Markup
+
+from fathom_page.templates import breakable
 from fathom_runs.names import tokens
 
 
@@ -12,18 +14,7 @@ def anchor(row, key):
 
 
 def link(row, key):
-    return f'<a href="#{anchor(row, key)}">{code(row)}</a>'
-
-
-def code(row):
-    """A name that may break behind each part."""
-    return f"<code>{escape(row).replace('/', '/<wbr>')}</code>"
-
-
-def unbroken(html):
-    """A number stays on one line with its unit, and with its exponent."""
-    html = re.sub(r"(\d) (%|s|ms|µs)(?!\w)", "\\1\u00a0\\2", html)
-    return re.sub(r"\d+e-\d+", r'<span class="whole">\g<0></span>', html)
+    return Markup('<a href="#{}">{}</a>').format(anchor(row, key), breakable(row))
 
 
 def common(rows):

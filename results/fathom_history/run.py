@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from fathom_runs import repetitions
+from fathom_runs.benchmarks import read_ours
 from fathom_runs.context import date_of
-from fathom_runs.names import kind, short
-from fathom_runs.source import RunError
+from fathom_runs.names import short
 
 
 @dataclass(frozen=True)
@@ -43,20 +42,10 @@ class Run:
 
 def read(path, name):
     """Throws RunError."""
-    found = repetitions.read(path)
-    date = date_of(path, found.context)
+    found = read_ours(path)
     rows = {short(one.name): row_of(one) for one in found.measured}
-    if not any(is_ours(row) for row in rows):
-        raise RunError(
-            f"{path}: none of its {len(rows)} rows is a workload's or an op's, expected names as "
-            "vgg/train/device:cpu/... (README, Names)"
-        )
-    return Run(name, date, found.context, rows)
+    return Run(name, date_of(path, found.context), found.context, rows)
 
 
 def row_of(benchmark):
     return Row(benchmark.us, min(benchmark.times_us), max(benchmark.times_us), benchmark.label)
-
-
-def is_ours(row):
-    return kind(row) != "other" or row.startswith("fixture/")

@@ -2,9 +2,9 @@
 
 from fathom_runs.words import listed, percent, plural, time_words
 
-LEAST_P = 1e-12  # smaller ones are not told apart
+LEAST_P = 1e-12  # smaller ones are shown as this
 LONG = 60  # characters of a setting
-MOST = 3  # settings that are told of one change
+MOST = 3  # settings that are named with one change
 
 
 def change(one, machine, series, marks, found):

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom_history import svg
-from fathom_report import palette
+from fathom_page import palette, svg
 
 MOST = 6  # types with a colour of their own
 HEIGHT = 84
@@ -26,7 +25,7 @@ def layers(types):
     times, classes = {}, {}
     for name, one in types.items():
         kind = op_class(one)
-        name = kind if kind == "framework" else name
+        name = kind if kind == palette.FRAMEWORK else name
         times[name] = times.get(name, 0) + np.nan_to_num(one.us)
         classes[name] = kind
     order = sorted(times, key=lambda name: (-times[name].sum(), name))
@@ -50,7 +49,7 @@ def shaded(colour, towards, share):
 
 
 def op_class(series):
-    return next((label for label in reversed(series.labels) if label), "framework")
+    return next((label for label in reversed(series.labels) if label), palette.FRAMEWORK)
 
 
 def drawn(made, columns, top, unit):
@@ -69,7 +68,7 @@ def drawn(made, columns, top, unit):
         ]
         parts.append(svg.bars(boxes, fill=layer.colour))
         base = base + layer.us
-    return "".join(parts), scale.bottom
+    return svg.together(parts), scale.bottom
 
 
 def key(made, top):
@@ -83,4 +82,4 @@ def key(made, top):
         parts.append(svg.element("rect", **box, fill=layer.colour))
         parts.append(svg.text(x + 13, y, layer.name))
         x += width
-    return "".join(parts), y
+    return svg.together(parts), y

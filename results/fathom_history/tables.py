@@ -1,32 +1,31 @@
-"""Rows of ops alone and of fixtures, runs, and what changed about the machine, as tables."""
+"""Rows of ops alone and of fixtures, runs, and what changed about the machine, as tables of the page."""
 
 import numpy as np
 import pandas as pd
 
-from fathom_history import chart, names
-from fathom_report import parts
-from fathom_report.table import Html
+from fathom_history import chart
+from fathom_page.templates import breakable
 
 DIGITS = 6  # of what can be saved
 OTHERS = ("machine_others", "machine_steal")  # who else used the CPUs
 
 
-def of_rows(analysis, key, kind, title, what):
-    """Rows of a kind with their last value and a small trend, in a table that can be searched."""
+def of_rows(analysis, key, kind, title):
+    """Rows of a kind with their last value and a small trend."""
     series = analysis.of_kind(kind)
     if not series:
-        return ""
+        return None
     frame = pd.DataFrame([entry(one, analysis) for one in series])
     if (frame.runs == len(analysis.machine.runs)).all():
         frame = frame.drop(columns="runs")
-    return parts.searchable(
-        f"{kind}{key}",
-        title,
-        what,
-        frame,
-        matrix(series, analysis),
-        is_open=False,
-    )
+    return {
+        "key": f"{kind}{key}",
+        "title": title,
+        "what": "The newest run against the median of those before.",
+        "shown": frame,
+        "data": matrix(series, analysis),
+        "is_open": False,
+    }
 
 
 def entry(series, analysis):
@@ -36,8 +35,8 @@ def entry(series, analysis):
     middle = np.median(before) if len(before) else np.nan
     last = found.changes[-1] if found.changes else None
     return {
-        "row": Html(names.code(series.name)),
-        "trend": Html(chart.sparkline(series, found)),
+        "row": breakable(series.name),
+        "trend": chart.sparkline(series, found),
         "newest_us": newest,
         "median_before_us": middle,
         "difference_pct": 100 * (newest / middle - 1),
@@ -70,24 +69,28 @@ def of_marks(analysis, key):
             "from then on": one.new,
             "commit": runs[mark.run].commit,
             "rows that changed": sum(
-                mark in analysis.marks_at(told.change) for told in analysis.told
+                mark in analysis.marks_at(described.change) for described in analysis.changes
             ),
         }
         for mark in analysis.marks
         for one in mark.differences
     ]
     if not rows:
-        return ""
+        return None
     frame = pd.DataFrame(rows[::-1])
-    what = "Fields of the context; measured peaks where they moved by more than 10 %."
-    return parts.searchable(
-        f"context{key}", "Machine and libraries", what, frame, frame, is_open=len(frame) <= 50
-    )
+    return {
+        "key": f"context{key}",
+        "title": "Machine and libraries",
+        "what": "Fields of the context; measured peaks where they moved by more than 10 %.",
+        "shown": frame,
+        "data": frame,
+        "is_open": len(frame) <= 50,
+    }
 
 
 def of_runs(analysis, key):
     machine = analysis.machine
-    told = [field for field in OTHERS if any(field in run.context for run in machine.runs)]
+    shown = [field for field in OTHERS if any(field in run.context for run in machine.runs)]
     aside = [run for found in analysis.found.values() for run in found.aside]
     frame = pd.DataFrame(
         [
@@ -97,12 +100,18 @@ def of_runs(analysis, key):
                 "commit": run.commit,
                 "rows": len(run.rows),
                 "rows that stand out here alone": aside.count(index),
-                **{field: run.context.get(field, "") for field in told},
-                "rows that changed": sum(told.change.run == index for told in analysis.told),
+                **{field: run.context.get(field, "") for field in shown},
+                "rows that changed": sum(one.change.run == index for one in analysis.changes),
                 "mark": ", ".join(mark.letter for mark in analysis.marks if mark.run == index),
             }
             for index, run in enumerate(machine.runs)
         ][::-1]
     )
-    what = "A run in which many rows stand out alone was disturbed."
-    return parts.searchable(f"runs{key}", "Runs", what, frame, frame, is_open=False)
+    return {
+        "key": f"runs{key}",
+        "title": "Runs",
+        "what": "A run in which many rows stand out alone was disturbed.",
+        "shown": frame,
+        "data": frame,
+        "is_open": False,
+    }

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from fathom_history import svg
-from fathom_report import palette
+from fathom_page import palette, svg
 from fathom_runs.words import percent
 
 TOP, HEIGHT = 30, 96
@@ -37,7 +36,7 @@ def drawn(series, found, columns, unit):
         ),
         *levels(found.changes, columns, scale),
     ]
-    return "".join(parts)
+    return svg.together(parts)
 
 
 def scale_of(us, top, bottom):
@@ -77,7 +76,7 @@ def change_lines(changes, columns, bottom):
         y = TOP - 6 - 11 * row
         parts.append(svg.path([(x, y + 3), (x, bottom)], stroke=colour, stroke_width=1.4))
         parts.append(svg.text(x, y, words, text_anchor=anchor, fill=colour, font_weight="600"))
-    return "".join(parts)
+    return svg.together(parts)
 
 
 def mark_lines(marks, columns, bottom):
@@ -91,4 +90,4 @@ def mark_lines(marks, columns, bottom):
         parts.append(svg.path([(x, TOP - 2), (x, bottom)], **line))
         y = TOP + HEIGHT + 11 + 9 * row
         parts.append(svg.text(x + 2.5, y, mark.letter, font_weight="600"))
-    return "".join(parts)
+    return svg.together(parts)

@@ -7,9 +7,10 @@ results/report cpu.json threads.json steps.jsonl -o report.html --figures figure
 import pathlib
 import sys
 
-from fathom_report.run import RunError, read
+from fathom_report.run import read
 from fathom_runs.arguments import command_line
 from fathom_runs.output import expect_apart
+from fathom_runs.source import RunError
 
 
 def main():

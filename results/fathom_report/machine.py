@@ -1,7 +1,6 @@
 """What a run says about its machine, for the head of the page."""
 
 import re
-from html import escape
 
 CARDS = {
     "Machine": {
@@ -50,21 +49,47 @@ CARDS = {
 }
 
 
-def title(context):
-    names = [str(context[key]) for key in ("gpu", "cpu") if context.get(key)]
-    return " and ".join(names) or str(context.get("host_name", "Unnamed machine"))
-
-
 def facts(run):
-    """One line: how much was measured, with what and when."""
+    """How much was measured, with what and when."""
     context = run.context
     found = [f"{len(run.steps)} steps", f"{len(run.ops)} ops alone"]
     if context.get("libtorch"):
         found.append(f"LibTorch {context['libtorch']}")
     if context.get("git_commit"):
         found.append(f"commit {context['git_commit'][:10]}")
-    found.append(str(context.get("date", ""))[:10])
-    return escape(" · ".join(filter(None, found)))
+    if context.get("date"):
+        found.append(str(context["date"])[:10])
+    return found
+
+
+def cards(run):
+    """The head's cards: a heading and pairs of a name and a text each."""
+    context = run.context
+    for heading, names in CARDS.items():
+        pairs = [(name, text(key, context[key])) for key, name in names.items() if key in context]
+        yield heading, [pair for pair in pairs if pair[1]]
+    yield "Measured peaks", peaks(context)
+
+
+def commands(run):
+    """How each file was made: its date and its command line."""
+    return [
+        (str(one.get("date", "Without date")), str(one.get("command_line", "")))
+        for one in run.contexts.values()
+    ]
+
+
+def text(key, value):
+    try:
+        if key == "caches":
+            return caches(value)
+    except (KeyError, TypeError):
+        return ""  # Google Benchmark's, not ours
+    if key == "git_commit":
+        return re.sub(r"^(\w{12})\w+", r"\1", str(value))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
 
 
 def caches(sizes):
@@ -88,46 +113,5 @@ def peaks(context):
             count = f"{threads} thread{'s' * (threads != '1')}" if device == "cpu" else None
             what = precision if what == "flops" else "memory"
             name = ", ".join(filter(None, (device, count, what)))
-            found.append(((device, int(threads), what), name, escape(str(value))))
+            found.append(((device, int(threads), what), name, str(value)))
     return [(name, value) for _, name, value in sorted(found)]
-
-
-def card(heading, pairs, kind="card"):
-    lines = [f"<dt>{escape(name)}</dt><dd>{value}</dd>" for name, value in pairs if value]
-    if not lines:
-        return ""
-    return (
-        f'<section class="{kind}"><h2>{heading}</h2><dl>\n' + "\n".join(lines) + "\n</dl></section>"
-    )
-
-
-def text(key, value):
-    try:
-        if key == "caches":
-            return escape(caches(value))
-    except (KeyError, TypeError):
-        return ""  # Google Benchmark's, not ours
-    if key == "git_commit":
-        return escape(re.sub(r"^(\w{12})\w+", r"\1", str(value)))
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return escape(str(value))
-
-
-def cards(run):
-    """The head's cards: machine, versions, settings, peaks, and how each file was made."""
-    context = run.context
-    made = []
-    for heading, names in CARDS.items():
-        pairs = [(name, text(key, context[key])) for key, name in names.items() if key in context]
-        made.append(card(heading, pairs))
-    made.append(card("Measured peaks", peaks(context)))
-    commands = [
-        (
-            str(one.get("date", "Without date")),
-            f"<code>{escape(str(one.get('command_line', '')))}</code>",
-        )
-        for one in run.contexts.values()
-    ]
-    made.append(card("Command" if len(commands) == 1 else "Commands", commands, "card wide"))
-    return "\n".join(made)

@@ -1,27 +1,21 @@
-"""The measured rows as tables."""
+"""The rows of a run's files as tables."""
 
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from fathom_runs.names import tokens
-from fathom_runs.source import RunError, counters, document, is_measured, is_samples, samples
-from fathom_runs.source import text_of
+from fathom_page.palette import MEMORY_COLOURS
+from fathom_runs.benchmarks import read_ours
+from fathom_runs.catalogue import KEYS, Catalogue
+from fathom_runs.context import is_peak, peaks, same_machine
+from fathom_runs.names import kind, tokens
+from fathom_runs.samples import is_samples, samples
+from fathom_runs.source import RunError, text_of
 
-MACHINE = ("host_name", "cpu", "gpu")
 # What may differ between files of one machine without a note: it says when and how, not what was measured.
 OWN = ("date", "executable", "command_line", "load_avg", "mhz_per_cpu", "data", "rom", "seed")
-OWN += ("machine_others", "machine_steal", "machine_gpu_clock", "ab_id")
+OWN += ("machine_others", "machine_steal", "machine_gpu_clock", "ab_id", *KEYS)
 
-MEMORY_CLASSES = (
-    "weights",
-    "gradients",
-    "optimizer",
-    "features",
-    "inputs",
-    "temporaries",
-    "workspace",
-)
 # Columns in the order in which they are read, the known ones always there; unknown values are NaN.
 TIMES = ["us", "flops", "flops_pct_peak"]
 DETAILS = ["cpu_us", "min_us", "p50_us", "p95_us", "first_step_us", "iterations"]
@@ -33,12 +27,12 @@ STEPS = [
     *("items_per_second", "forward_us", "backward_us", "update_us", "gpu_busy_pct"),
     *DETAILS,
     *("flops_per_step", "params", "skipped_items", "memory_peak_bytes"),
-    *(f"memory_{kind}_bytes" for kind in MEMORY_CLASSES),
-    *(f"memory_{kind}_at_peak_bytes" for kind in MEMORY_CLASSES),
+    *(f"memory_{one}_bytes" for one in MEMORY_COLOURS),
+    *(f"memory_{one}_at_peak_bytes" for one in MEMORY_COLOURS),
 ]
 OP_TYPES = [*STEP, "type", "op_class", "us", "pct_of_step", "calls_per_step", "cpu_us"]
 OPS = [
-    *("name", "type", "workload", "layer", "pass_"),
+    *("name", "type", "op_class", "workload", "layer", "pass_"),
     *("device", "threads", "precision", "cache", "backend"),
     *TIMES,
     *("bytes", "bytes_pct_peak", "in_steps", "calls_per_model_step", "calls_per_inference"),
@@ -46,6 +40,7 @@ OPS = [
     *("create_us", "create_cached_us", "reorder_us", "workspace_bytes"),
 ]
 SAMPLES = ["name", "repetition", "step", "us"]
+COLUMNS = {"step": STEPS, "inside": OP_TYPES, "op": OPS}  # by the kind of a row
 
 
 @dataclass(frozen=True)
@@ -53,6 +48,7 @@ class Run:
     """The measured rows; `name` is a row's whole name, as in `samples`."""
 
     context: dict  # the first file's, with the peaks of all
+    catalogue: Catalogue  # of all files; where they differ, the last one's
     steps: pd.DataFrame  # a model row each, and every counter by its JSON name (NaN: unknown)
     op_types: pd.DataFrame  # rows `<model row>/op:<type>`
     ops: pd.DataFrame  # op rows
@@ -63,101 +59,88 @@ class Run:
 
 def read(paths):
     """The rows of all files, which must come from one machine."""
-    contexts, lines, again = {}, [], 0
-    tables = {"steps": {}, "op_types": {}, "ops": {}}
+    contexts, catalogue, lines, again = {}, Catalogue(), [], 0
+    tables = {kind: {} for kind in COLUMNS}
     for path in paths:
         text = text_of(path)
         if is_samples(text):
             lines += samples(path, text)
             continue
-        context, rows = document(path, text)
-        same_machine(path, context, contexts)
-        contexts[str(path)] = context
-        measured = [row for row in rows if is_measured(row)]
-        for name, found in sorted_rows(path, measured).items():
-            again += len(tables[name].keys() & found.keys())
-            tables[name].update(found)
+        found = read_ours(path, text)
+        for other, context in contexts.items():
+            same_machine(path, found.context, other, context)
+        contexts[str(path)] = found.context
+        catalogue |= found.catalogue
+        for one in found.measured:
+            if (table := tables.get(kind(one.name))) is not None:
+                again += one.name in table
+                table[one.name] = row_of(path, one, found.catalogue)
     if not contexts:
         raise RunError(
             "only files of --fathom_samples, expected a JSON file of --benchmark_out, too"
         )
+    frames = [frame(tables[kind].values(), columns) for kind, columns in COLUMNS.items()]
     run = Run(
         merged(contexts.values()),
-        frame(tables["steps"], STEPS),
-        frame(tables["op_types"], OP_TYPES),
-        frame(tables["ops"], OPS),
+        catalogue,
+        *frames,
         pd.DataFrame(lines, columns=SAMPLES),
         contexts=contexts,
     )
     return replace(run, notes=tuple(notes(run, again)))
 
 
-def same_machine(path, context, contexts):
-    for other, before in contexts.items():
-        for key in MACHINE:
-            if context.get(key) != before.get(key):
-                raise RunError(
-                    f"{path}: {key} is {context.get(key, 'none')}, in {other} it is "
-                    f"{before.get(key, 'none')}; expected files of one machine"
-                )
-
-
 def merged(contexts):
     """The first file's context with the peaks that only others have."""
     first, *others = contexts
-    peaks = {key: value for one in others for key, value in one.items() if key.startswith("peak_")}
-    return peaks | first
+    found = {}
+    for one in others:
+        found |= peaks(one)
+    return found | first
 
 
-def sorted_rows(path, rows):
-    """The rows by table and name."""
-    tables = {"steps": {}, "op_types": {}, "ops": {}}
-    for row in rows:
-        name = row["run_name"]
-        try:
-            table, values = named(name)
-        except (KeyError, ValueError) as error:
-            raise RunError(
-                f"{path}: {name} lacks a usable {error}, expected a name as in the README (Names)"
-            ) from error
-        if not table or table == "op_types" and row.get("real_time") == 0:  # below the clock's tick
-            continue
-        values |= counters(path, row)
-        if table == "op_types":
-            if not values.get("label"):
-                raise RunError(f"{path}: {name} has no label, expected the class of the op type")
-            values["op_class"] = values.pop("label")
-        tables[table][name] = values
-    fixtures = any(row["run_name"].startswith("fixture/") for row in rows)
-    if not fixtures and not any(tables.values()):
+def row_of(path, benchmark, catalogue):
+    """What a row's name says and its numbers, each the median of the repetitions."""
+    try:
+        values = named(benchmark.name)
+    except (KeyError, ValueError) as error:
         raise RunError(
-            f"{path}: none of its {len(rows)} rows is a workload's or an op's, expected names as "
-            "vgg/train/device:cpu/... (README, Names)"
-        )
-    return tables
+            f"{path}: {benchmark.name} lacks a usable {error}, expected a name as in the README (Names)"
+        ) from error
+    values |= {"us": benchmark.us, "cpu_us": benchmark.cpu_us}
+    values |= {key: benchmark.median(key) for key in ("iterations", *benchmark.counters)}
+    if kind(benchmark.name) == "inside":
+        if not benchmark.label:
+            raise RunError(
+                f"{path}: {benchmark.name} has no label, expected the class of the op type"
+            )
+        values["op_class"] = benchmark.label
+    else:
+        values["label"] = benchmark.label
+    if kind(benchmark.name) == "op":
+        values["op_class"] = catalogue.op_classes.get(values["type"], "unknown")
+    return values
 
 
 def named(name):
-    """The table that a row of this name belongs to, and what the name says of it."""
+    """What the name of a step, an op type inside it or an op alone says."""
     parts, found = name.split("/"), tokens(name)
-    if parts[0] == "op" and len(parts) > 5:
-        table, values = "ops", dict(zip(("type", "workload", "layer", "pass_"), parts[1:5]))
+    if kind(name) == "op":
+        values = dict(zip(("type", "workload", "layer", "pass_"), parts[1:5]))
         keys = ("device", "threads", "precision", "cache", "backend")
-    elif len(parts) > 2 and parts[1] in ("train", "infer") and "device" in found:
-        table, values = "steps", {"workload": parts[0], "mode": parts[1]}
+    else:
+        values = {"workload": parts[0], "mode": parts[1]}
         keys = ("device", "threads", "batch", "precision", "backend")
         if "op" in found:
-            table, values["type"] = "op_types", found["op"]
-    else:
-        return None, None
+            values["type"] = found["op"]
     for key in keys:
         values[key] = int(found[key]) if key in ("threads", "batch") else found[key]
-    return table, {"name": name, **values}
+    return {"name": name, **values}
 
 
 def frame(rows, columns):
-    """A table of these columns, then of whatever else the rows have; an unknown label is empty."""
-    table = pd.DataFrame(list(rows.values()))
+    """A table of these columns, then the rows' other fields. An unknown label is empty."""
+    table = pd.DataFrame(list(rows))
     table = table.reindex(columns=[*columns, *(c for c in table.columns if c not in columns)])
     for column in ("label", "op_class"):
         if column in table:
@@ -172,7 +155,7 @@ def notes(run, again):
         yield f"{rows} in several files; the last file's value is shown."
     first, *others = run.contexts.values()
     for key, value in first.items():
-        if key in OWN or key.startswith("peak_") or not isinstance(value, str):
+        if key in OWN or is_peak(key) or not isinstance(value, str):
             continue
         values = dict.fromkeys([value, *(str(other.get(key, "none")) for other in others)])
         if len(values) > 1:

@@ -2,13 +2,12 @@
 
 import pandas as pd
 
+from fathom_runs.catalogue import FRAMEWORK
+from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 from fathom_runs.words import plural
-from op_sums import BACKENDS, COUNTS, place
 
-# Only where a run has several batch sizes equally often: that of Fathom comes first.
-FATHOM_BATCH = {"seq2seq": 64, "memnet": 32, "speech": 32, "autoenc": 128, "residual": 16}
-FATHOM_BATCH |= {"vgg": 8, "alexnet": 64, "deepq": 32}
 PROFILE = "./fathom_bench --fathom_profile --benchmark_out=run.json"
+NO_PROFILE = f"op types of training steps: {PROFILE}"
 
 
 def one_setting(table, threads=min):
@@ -33,8 +32,8 @@ def setting_words(device, threads, precision):
     return f"GPU, {precision}"
 
 
-def usual_batch(table):
-    """Of each workload and mode, the rows of the batch size that has most."""
+def usual_batch(table, catalogue):
+    """Of each workload and mode, the rows of the batch size that has most; the nearest to the default counts first."""
     if table.empty:
         return table
 
@@ -42,38 +41,42 @@ def usual_batch(table):
         counts = batches.value_counts()
         most = counts.index[counts == counts.max()]
         workload, mode = table.loc[batches.index[0], ["workload", "mode"]]
-        wish = 1 if (workload, mode) == ("deepq", "infer") else FATHOM_BATCH.get(base(workload), 0)
+        wish = catalogue.default_batches.get(f"{workload}/{mode}", 0)
         return min(most, key=lambda batch: (abs(batch - wish), batch))
 
     return table[table.batch == table.groupby(["workload", "mode"]).batch.transform(usual)]
 
 
-def base(workload):
-    """The workload that a variant is of."""
-    return workload.split("_")[0]
-
-
-def without_variants(table):
-    """One row's worth of each of Fathom's workloads: a variant only stands in for one that is not there."""
+def without_variants(table, catalogue):
+    """Each workload once: the first of its variants stands in for one that is not there."""
     names = list(dict.fromkeys(table.workload))
-    chosen = {base(name): name for name in reversed(names)}
-    chosen |= {name: name for name in names if name == base(name)}
+    chosen = {catalogue.base(name): name for name in reversed(names)}
+    chosen |= {name: name for name in names if name == catalogue.base(name)}
     return table[table.workload.isin(chosen.values())]
 
 
 def training_types(run):
-    """Op types of Fathom's training steps at one setting, and the setting in words; None without any."""
+    """Op types of training steps at one setting, and the setting in words; None without any."""
     known = (run.op_types.us > 0) & (run.op_types.pct_of_step >= 0)
     table = run.op_types[(run.op_types["mode"] == "train") & known]
     if table.empty:
         return None, ""
-    table, words = one_setting(without_variants(table))
-    return usual_batch(table), words
+    table, words = one_setting(without_variants(table, run.catalogue))
+    return usual_batch(table, run.catalogue), words
+
+
+def training_ops(run):
+    """The same without what passes between ops."""
+    table, words = training_types(run)
+    if table is None:
+        return None, ""
+    table = framework_as_one(table, ["workload"])
+    return table[table.op_class != FRAMEWORK], words
 
 
 def framework_as_one(table, by):
-    """The class framework as one type: time between ops, and ops that only look at tensors anew."""
-    table = table.assign(type=table.type.where(table.op_class != "framework", "framework"))
+    """The class framework as one type: time between ops, views and reshapes."""
+    table = table.assign(type=table.type.where(table.op_class != FRAMEWORK, FRAMEWORK))
     sums = [name for name in ("us", "pct_of_step") if name in table]
     return table.groupby([*by, "type", "op_class"], sort=False)[sums].sum().reset_index()
 
@@ -84,13 +87,13 @@ SHAPE = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
 def as_the_step_runs(ops, cache="hot"):
     """Of each op shape, the row of the backend that steps run."""
     table = ops[(ops.cache == cache) & ops.backend.isin(BACKENDS)]
-    places = [place(*row) for row in zip(table.backend, table.in_steps)]
-    return table.assign(place=places).sort_values("place", kind="stable").drop_duplicates(SHAPE)
+    ranks = [backend_rank(*row) for row in zip(table.backend, table.in_steps)]
+    return table.assign(rank=ranks).sort_values("rank", kind="stable").drop_duplicates(SHAPE)
 
 
 def calls(ops, mode):
     """Calls a step of each op row; 0 where the step does not run it."""
-    return pd.to_numeric(ops[COUNTS[mode]], errors="coerce").fillna(0)
+    return pd.to_numeric(ops[CALLS[mode]], errors="coerce").fillna(0)
 
 
 SETTING = ["device", "threads", "precision"]

@@ -1,17 +1,18 @@
 """Draws a run's figures and writes the page and the figures' own files."""
 
-import itertools
-
-from fathom_report import fathom, ours, page, render, table, tbd
+from fathom_page import render
+from fathom_page.table import csv
+from fathom_report import page
 from fathom_report.figure import Figure
+from fathom_report.figures import figures
 from fathom_runs.output import make_folder, replace
 
 
 def report(run, path, folder=None):
     """Writes the page, and the figures' files where a folder is given; returns what is shown and what is missing."""
-    all_figures = list(itertools.chain(fathom.figures(run), tbd.figures(run), ours.figures(run)))
-    shown = [one for one in all_figures if isinstance(one, Figure)]
-    missing = [one for one in all_figures if not isinstance(one, Figure)]
+    found = figures(run)
+    shown = [one for one in found if isinstance(one, Figure)]
+    missing = [one for one in found if not isinstance(one, Figure)]
     canvases = {figure.key: render.drawn(figure) for figure in shown}
     images = {key: render.svg(canvas, key) for key, canvas in canvases.items()}
     replace(path, page.page(run, shown, missing, images))
@@ -26,5 +27,5 @@ def write_files(folder, figures, canvases, images):
         start, canvas = folder / figure.key, canvases[figure.key]
         svg = render.svg_file(images[figure.key])
         start.with_suffix(".svg").write_text(svg, encoding="utf-8")
-        start.with_suffix(".csv").write_text(table.csv(figure.data), encoding="utf-8")
+        start.with_suffix(".csv").write_text(csv(figure.data), encoding="utf-8")
         render.png(canvas, start.with_suffix(".png"))

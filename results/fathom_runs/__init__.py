@@ -1,1 +1,1 @@
-"""What the programs in results/ share: files to rows, names, words, files that are written whole."""
+"""Reads what fathom_bench writes, for all programs of results/, and what their command lines and sentences share."""

@@ -9,17 +9,22 @@ def tokens(name):
 
 
 def kind(name):
-    """One of "step", "inside" (an op type of a step), "op" (alone), "other": fixtures and foreign benchmarks."""
+    """One of "step", "inside" (an op type of a step), "op" (alone), "other": fixtures and other programs' rows."""
     parts = name.split("/")
     if parts[0] == "op" and len(parts) > 5:
         return "op"
-    if len(parts) > 2 and parts[1] in MODES:
+    if len(parts) > 2 and parts[1] in MODES and "/device:" in name:
         return "inside" if "/op:" in name else "step"
     return "other"
 
 
+def is_ours(name):
+    """Whether fathom_bench has rows of such names."""
+    return kind(name) != "other" or name.startswith("fixture/")
+
+
 def step_of(name):
-    """The step's row that an op type's row `<step>/op:<type>/<suffix>` is inside of, and the type."""
+    """Of an op type's row `<step>/op:<type>/<suffix>`, the step's name and the type."""
     head, _, tail = name.partition("/op:")
     op_type, slash, suffix = tail.partition("/")
     return head + slash + suffix, op_type

@@ -157,7 +157,7 @@ def test_bencher_without_repetitions_has_no_bounds(tmp_path):
     assert set(exported(tmp_path, "bencher", once())[STEP]["latency"]) == {"value"}
 
 
-# --- LNT; that it reads them, and what it makes of them, is in dashboards_test.py
+# --- LNT; that it reads them, and what it makes of them, is in lnt_test.py
 
 
 def test_lnt_has_each_repetition_in_microseconds(tmp_path):

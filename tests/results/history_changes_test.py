@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from fathom_history import context, svg
+from fathom_history import context
 from fathom_history.changes import find
 from fathom_history.machines import Series
 from fathom_history.stack import layers
+from fathom_page import svg
 
 NOISE = np.array([0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.4])  # percent, of ten runs
 

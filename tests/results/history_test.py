@@ -285,6 +285,16 @@ def test_what_is_no_run_is_named_and_passed_over(tmp_path):
         assert f"<li>No run: {file}: " in page
 
 
+def test_a_file_of_an_older_program_names_the_script(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    older = folder / "older.json"
+    older.write_text(json.dumps(made_up.run(3)).replace('"op_classes"', '"classes"'))
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stderr.startswith(f"history: {older}: no op_classes in its context, expected ")
+    assert f"results/convert_run.py {older} adds" in result.stderr
+    assert "<li>No run: older.json: no op_classes" in page and "3 runs" in result.stdout
+
+
 def test_a_folder_without_runs_is_refused_in_one_line(tmp_path):
     page = tmp_path / "page.html"
     page.write_text("an earlier page")

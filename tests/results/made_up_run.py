@@ -45,6 +45,16 @@ SERIAL |= {"mul": 0.2, "softmax": 0.3, "dropout": 0.4, "embedding": 0.6, "framew
 CONTENTION = {("memnet", "mul"): (0.05, 0.02)}
 
 BATCH = {"alexnet": 64, "vgg": 8, "seq2seq": 64, "speech": 32, "memnet": 32}  # Fathom's
+MODES = ("train", "infer")
+CATALOGUE = {  # what the program says of op types and workloads
+    "op_classes": " ".join(
+        f"{name}:{op_class}" for name, op_class in CLASSES.items() if op_class != "framework"
+    ),
+    "default_batches": " ".join(
+        f"{workload}/{mode}:{batch}" for workload, batch in BATCH.items() for mode in MODES
+    ),
+    "variant_of": "vgg_repo:vgg seq2seq_5x10:seq2seq",
+}
 INFER = 0.25  # of the training step's time
 GPU = 0.1  # of the CPU's time at one thread
 CALLS = 4  # of each op shape in a training step; two shapes a type
@@ -90,6 +100,7 @@ def context(threads=(1,), gpu=False, **more):
         "libtorch": "2.11.0",
         "seed": "0",
         "data": "synthetic",
+        **CATALOGUE,
     }
     for count in threads:
         entries[
@@ -262,7 +273,7 @@ def document(
     workloads=tuple(PROFILES),
     threads=(1,),
     scales=(1,),
-    modes=("train", "infer"),
+    modes=MODES,
     gpu=False,
     memory=False,
     profile=True,

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import made_up_run as made_up
+import pytest
 from program import QUICK, ROOT, run
 
 SCRIPT = ROOT / "results/op_sums.py"
@@ -11,19 +13,11 @@ STEP = "net/{}/device:cpu/threads:1/batch:2/precision:fp32/backend:torch"
 OP = "op/{}/device:cpu/threads:1/precision:fp32/cache:hot/backend:{}"
 
 
-def row(name, time, **fields):
-    return {
-        "run_name": name + "/process_time/real_time",
-        "run_type": "iteration",
-        "repetitions": 1,
-        "real_time": time,
-        **fields,
-    }
+row = made_up.row
 
 
 def lines(tmp_path, rows):
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"benchmarks": rows}))
+    file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": rows})
     result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines()]
@@ -96,30 +90,16 @@ def test_says_what_has_no_rows_and_what_moved(tmp_path):
 
 
 def test_takes_medians_of_repetitions(tmp_path):
-    op = OP.format("matmul/net/a/forward", "torch")
-    (*_, train) = lines(
-        tmp_path,
-        [
-            row(STEP.format("train"), 100),
-            row(op, 99, calls_per_model_step=1, repetitions=3),
-            row(
-                op,
-                50,
-                calls_per_model_step=1,
-                repetitions=3,
-                run_type="aggregate",
-                aggregate_name="median",
-            ),
-            row(
-                op,
-                70,
-                calls_per_model_step=1,
-                repetitions=3,
-                run_type="aggregate",
-                aggregate_name="mean",
-            ),
-        ],
-    )
+    op = row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1)
+    step = row(STEP.format("train"), 100)
+    (*_, train) = lines(tmp_path, [step, *made_up.repeated([op], (2, 0.9, 1))])
+    assert train[3] == "0.500"
+
+
+def test_what_was_skipped_is_left_out(tmp_path):
+    op = row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1)
+    skipped = op | {"skipped": True, "skip_message": "no", "real_time": 0.0}
+    (*_, train) = lines(tmp_path, [row(STEP.format("train"), 100), op, skipped])
     assert train[3] == "0.500"
 
 
@@ -127,14 +107,20 @@ def test_reads_what_the_program_writes(tmp_path):
     out = tmp_path / "run.json"
     filter_ = "--benchmark_filter=^memnet/infer|^op/[a-z_0-9]+/memnet/"
     assert run(*QUICK, filter_, "--fathom_profile", f"--benchmark_out={out}").returncode == 0
-    (*_, infer) = lines(tmp_path, json.loads(out.read_text())["benchmarks"])
-    assert infer[0] == "memnet/infer"
-    assert 0 < float(infer[3]) < 3
+    rows = json.loads(out.read_text())["benchmarks"]
+    (*_, infer) = lines(tmp_path, rows)
+    (step,) = [
+        row for row in rows if row["name"].startswith("memnet/infer/") and "/op:" not in row["name"]
+    ]
+    assert infer[:2] == ["memnet/infer", f"{step['real_time'] / 1e3:.4g}"]
+    ours = [row for row in rows if row.get("in_steps")]
+    alone = sum(row["real_time"] * row.get("calls_per_inference", 0) for row in ours)
+    assert float(infer[2]) == pytest.approx(alone / 1e3, rel=1e-3) and alone > 0
 
 
 def test_a_file_of_another_kind_is_one_line(tmp_path):
     file = tmp_path / "run.json"
-    for text in ("{}", "[", '{"benchmarks": []}'):
+    for text in ("{}", "[", '{"context": {}, "benchmarks": []}'):
         file.write_text(text)
         result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
         assert result.returncode == 1

@@ -2,16 +2,14 @@
 
 import hashlib
 import io
-import pathlib
-import re
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 import made_up_run as made_up
 import matplotlib.figure
 import pytest
 
-from fathom_report import fathom, marks, ours, palette, selection, style, tbd
+from fathom_page import marks, palette, style
+from fathom_report import selection
+from fathom_report import figures as all_figures
 from fathom_report.figure import Missing
 from fathom_report.run import read
 from fathom_runs import words
@@ -34,8 +32,7 @@ def load(folder, document, samples=()):
 
 
 def figures(run):
-    found = [*fathom.figures(run), *tbd.figures(run), *ours.figures(run)]
-    return {figure.key: figure for figure in found}
+    return {figure.key: figure for figure in all_figures.figures(run)}
 
 
 @pytest.fixture(scope="module")
@@ -133,13 +130,16 @@ def test_a_gpu_alone_is_no_error(folder):
             drawn(figure)
 
 
-def test_classes_are_those_of_the_ops():
-    kinds = (ROOT / "ops/types/kinds.cc").read_text()
-    rows = re.findall(r'\{"(\w+)",\s*k(\w+)[,}]', kinds)
-    assert len(rows) > 40
-    names = {"Movement": "data_movement"}
-    for name, op_class in rows:
-        assert palette.TYPE_CLASSES[name] == names.get(op_class, op_class.lower())
+def test_classes_are_those_of_the_context(folder):
+    classes = made_up.CATALOGUE["op_classes"].replace("conv2d:convolution", "conv2d:communication")
+    found = figures(load(folder, made_up.document(op_classes=classes, cold=True)))
+    for key in ("ours-1", "ours-3"):
+        data = found[key].data
+        assert set(data[data.type == "conv2d"].op_class) == {"communication"}
+        assert set(data[data.type == "matmul"].op_class) == {"matrix"}
+    assert "communication" in set(found["ours-4"].data.part)
+    for key in ("ours-1", "ours-3", "ours-4"):
+        assert b"communication" in drawn(found[key]), "a class that Fathom does not have"
 
 
 # --- Fathom
@@ -191,7 +191,11 @@ def test_counts_types_up_to_90_percent(folder):
 
 def test_heat_map_is_ordered_by_class(everything):
     classes = list(dict.fromkeys(everything["fathom-3"].data.op_class))
-    assert classes == [name for name in palette.CLASS_COLOURS if name in classes]
+    assert (
+        classes
+        == palette.in_order(classes)
+        == [name for name in palette.CLASS_COLOURS if name in classes]
+    )
 
 
 def test_heat_map_shows_shares_of_the_step(everything):
@@ -285,6 +289,23 @@ def test_variants_only_stand_in(folder):
     assert "vgg_repo" not in set(beside.data.workload)
     alone = of(folder, "fathom-2", workloads=("alexnet",), extra=rows)
     assert set(alone.data.workload) == {"alexnet", "vgg_repo"}
+
+
+def test_a_name_with_an_underscore_is_no_variant(folder):
+    rows = made_up.step("vgg")
+    for row in rows:
+        row["name"] = row["run_name"] = row["name"].replace("vgg/", "vgg_v3/")
+    figure = of(folder, "fathom-2", extra=rows)
+    assert {"vgg", "vgg_v3"} < set(figure.data.workload)
+
+
+@pytest.mark.parametrize("batch", [4, 8, 16])
+def test_of_several_batch_sizes_the_default_of_the_context_counts(folder, batch):
+    batches = made_up.CATALOGUE["default_batches"].replace("vgg/train:8", f"vgg/train:{batch}")
+    document = made_up.document(("vgg",), scales=(0.5, 1, 2), default_batches=batches)
+    run = load(folder, document)
+    table, _ = selection.training_types(run)
+    assert set(table.batch) == {batch}
 
 
 # --- TBD

@@ -51,7 +51,7 @@ def test_files_of_one_machine_are_one_run(tmp_path):
     assert "12\u202f345\u202f678" in page
 
 
-@pytest.mark.parametrize("key", ["host_name", "cpu", "gpu"])
+@pytest.mark.parametrize("key", ["num_cpus", "cpu", "gpu"])
 def test_two_machines_are_refused(tmp_path, key):
     files = []
     for name in ("here", "there"):
@@ -60,6 +60,38 @@ def test_two_machines_are_refused(tmp_path, key):
         files.append(made_up_run.write(tmp_path / f"{name}.json", document))
     line = refused(*files, "-o", tmp_path / "report.html")
     assert f"there.json: {key} is there, in " in line and "here.json it is here;" in line
+
+
+def test_hosts_of_other_names_are_one_machine(tmp_path):
+    files = []
+    for name in ("docker-1", "docker-2"):
+        document = made_up_run.document(workloads=("memnet",), host_name=name)
+        files.append(made_up_run.write(tmp_path / f"{name}.json", document))
+    assert report(*files, "-o", tmp_path / "report.html").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "The files differ in host_name: docker-1, docker-2." in page
+
+
+@pytest.mark.parametrize("key", made_up_run.CATALOGUE)
+def test_a_file_of_an_older_program_names_the_script(tmp_path, key):
+    document = made_up_run.document(workloads=("memnet",))
+    del document["context"][key]
+    run = made_up_run.write(tmp_path / "run.json", document)
+    line = refused(run, "-o", tmp_path / "report.html")
+    assert f"run.json: no {key} in its context, expected " in line
+    assert f"results/convert_run.py {run} adds" in line
+
+
+def test_files_of_several_programs_add_up(tmp_path):
+    """The second program knows a workload more, of another default batch."""
+    files = []
+    for workload in ("memnet", "vgg"):
+        known = f"{workload}/train:{made_up_run.BATCH[workload]}"
+        document = made_up_run.document((workload,), default_batches=known)
+        files.append(made_up_run.write(tmp_path / f"{workload}.json", document))
+    result = report(*files, "-o", tmp_path / "report.html")
+    assert result.returncode == 0 and "4 steps" in result.stdout
+    assert "The files differ in" not in (tmp_path / "report.html").read_text()
 
 
 def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
@@ -88,6 +120,9 @@ def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
         good.replace('"params": 1000000.0', '"params": NaN'): "is not JSON at line 1",
         good.replace('"params": 1000000.0', '"params": "many"'): "is 'many', expected a number",
         good.replace('"label": "framework"', '"label": ""'): "has no label",
+        good.replace('"label": "framework"', '"label": 3'): "label of memnet/train/",
+        good.replace("mul:elementwise", "mul elementwise"): "op_classes has 'mul', expected",
+        good.replace("vgg/train:8", "vgg/train:eight"): "default_batches has vgg/train:eight, ",
         "[" * 100000: "nested too deeply",
         named + '{"name": "cut of': 'line 241 is \'{"name": "cut of\'',
         named: "only files of --fathom_samples",

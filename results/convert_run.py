@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Converts files of an older fathom_bench, whose context does not list op types and workloads.
+
+    results/convert_run.py run.json run.json.samples.jsonl
+
+Adds `op_classes`, `default_batches` and `variant_of` to the context, with that program's values. Renames the op types
+`attention` and `rnn` in the names of rows, also in lines of --fathom_samples and of errors files. Files of today do not
+change.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+from fathom_runs.catalogue import KEYS
+from fathom_runs.output import replace
+from fathom_runs.source import RunError, document, text_of
+
+RENAMED = {"attention": "additive_attention", "rnn": "clipped_relu_rnn"}
+CLASSES = {
+    "matrix": "matmul batched_matmul lstm lstm_cell clipped_relu_rnn additive_attention sampled_softmax",
+    "convolution": "conv2d",
+    "elementwise": "relu clipped_relu sigmoid tanh add sub mul div exp sqrt square neg bias_add huber_loss",
+    "reduction": "batch_norm local_response_norm max_pool avg_pool softmax softmax_cross_entropy ctc_loss sum arg_max",
+    "random": "normal uniform log_uniform dropout",
+    "optimization": "sgd momentum adam adagrad rmsprop clip_norm",
+    "data_movement": "embedding gather concat copy transpose fill pad",
+}
+# Of training and of inference.
+BATCHES = {
+    **{"seq2seq": (64, 64), "memnet": (32, 32), "speech": (32, 32), "autoenc": (128, 128)},
+    **{"residual": (16, 16), "vgg": (8, 8), "alexnet": (64, 64), "deepq": (32, 1)},
+    **{"seq2seq_5x10": (64, 64), "seq2seq_10x15": (64, 64), "seq2seq_20x25": (64, 64)},
+    **{"speech_150": (32, 32), "autoenc_kingma": (100, 100), "deepq_2013": (32, 1)},
+    **{"speech_repo": (32, 32), "residual_repo": (16, 16), "vgg_repo": (8, 8)},
+    "alexnet_repo": (64, 64),
+}
+ENTRIES = {
+    "op_classes": " ".join(
+        f"{one}:{key}" for key, types in CLASSES.items() for one in types.split()
+    ),
+    "default_batches": " ".join(
+        f"{workload}/{mode}:{batch}"
+        for workload, batches in BATCHES.items()
+        for mode, batch in zip(("train", "infer"), batches)
+    ),
+    # At that time only variants had a `_` in their names.
+    "variant_of": " ".join(f"{name}:{name.split('_')[0]}" for name in BATCHES if "_" in name),
+}
+
+
+def renamed(text):
+    """The text with the new names of op types in rows. Nothing else changes."""
+    for old, new in RENAMED.items():
+        for field in ("name", "run_name"):
+            text = re.sub(rf'("{field}"\s*:\s*"op/){old}/', rf"\1{new}/", text)
+            text = re.sub(rf'("{field}"\s*:\s*"[^"]*/op:){old}(?=[/"_])', rf"\1{new}", text)
+    return text
+
+
+def converted(path, text):
+    """The converted text. Throws RunError where it is no file of fathom_bench."""
+    if not path.name.endswith(".jsonl"):
+        context, _ = document(path, text)
+        if "fathom_version" not in context:
+            raise RunError(
+                f"{path}: no fathom_version in its context, expected a file of fathom_bench"
+            )
+        missing = {key: ENTRIES[key] for key in KEYS if key not in context}
+        if not missing:  # its op types have today's names
+            return text
+        lines = "".join(f"\n    {json.dumps(key)}: {json.dumps(missing[key])}," for key in missing)
+        text = re.sub(r'("context"\s*:\s*\{)', lambda found: found[0] + lines, text, count=1)
+        assert document(path, text)[0] == context | missing
+    return renamed(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
+    for path in parser.parse_args().files:
+        try:
+            text = text_of(path)
+            made = converted(path, text)
+            if made != text:
+                replace(path, made)
+        except RunError as error:
+            sys.exit(f"convert_run: {error}")
+        print(f"{path}: {'is of today already' if made == text else 'converted'}")
+
+
+if __name__ == "__main__":
+    main()

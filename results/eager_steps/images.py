@@ -1,0 +1,91 @@
+"""The classifiers of 224 x 224 images."""
+
+from eager_steps.step import inference, training
+
+
+def he(torch, net):
+    """models/layers.cc's initialise_he."""
+    for module in net.modules():
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        elif isinstance(module, torch.nn.Linear):
+            torch.nn.init.normal_(module.weight, std=0.01)
+        if getattr(module, "bias", None) is not None and not hasattr(module, "running_mean"):
+            torch.nn.init.zeros_(module.bias)
+
+
+def vgg(torch):
+    """VGG-19 as models/fathom/vgg.cc builds it, for 224 x 224 images: the network and its SGD."""
+    nn = torch.nn
+    layers, channels = [], 3
+    for convolutions, width in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
+        for _ in range(convolutions):
+            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
+            channels = width
+        layers.append(nn.MaxPool2d(2))
+    layers += [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout(0.5)]
+    layers += [nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)]
+    net = nn.Sequential(*layers)
+    he(torch, net)
+    return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+
+
+def alexnet(torch):
+    """models/fathom/alexnet.cc's network of 2012, with LibTorch's composite normalisation."""
+    nn = torch.nn
+    norm = {"size": 5, "alpha": 5e-4, "beta": 0.75, "k": 2.0}
+    net = nn.Sequential(
+        *(nn.Conv2d(3, 96, 11, 4, 2), nn.ReLU(), nn.LocalResponseNorm(**norm), nn.MaxPool2d(3, 2)),
+        *(nn.Conv2d(96, 256, 5, padding=2, groups=2), nn.ReLU(), nn.LocalResponseNorm(**norm)),
+        *(nn.MaxPool2d(3, 2), nn.Conv2d(256, 384, 3, padding=1), nn.ReLU()),
+        *(nn.Conv2d(384, 384, 3, padding=1, groups=2), nn.ReLU()),
+        *(nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(), nn.MaxPool2d(3, 2)),
+        *(nn.Flatten(), nn.Linear(9216, 4096), nn.ReLU(), nn.Dropout(0.5)),
+        *(nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)),
+    )
+    for parameter in net.parameters():
+        torch.nn.init.normal_(parameter, std=0.01)
+    return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
+
+
+def residual(torch):
+    """models/fathom/residual.cc's ResNet-34."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(outputs)
+            self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+            self.bn2 = nn.BatchNorm2d(outputs)
+            self.downsample = nn.Identity()
+            if stride > 1:
+                convolution = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+                self.downsample = nn.Sequential(convolution, nn.BatchNorm2d(outputs))
+
+        def forward(self, x):
+            inner = self.bn1(self.conv1(x)).relu()
+            return self.bn2(self.conv2(inner)).add_(self.downsample(x)).relu_()
+
+    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    layers.append(nn.MaxPool2d(3, 2, 1))
+    channels = 64
+    for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for block in range(blocks):
+            layers.append(Block(channels, width, 2 if stage > 0 and block == 0 else 1))
+            channels = width
+    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+    he(torch, net)
+    return net, {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
+
+
+def image_step(network, batch, torch, mode):
+    """A step of a classifier of 224 x 224 images."""
+    net, options = network(torch)
+    images = torch.rand(batch, 3, 224, 224) * 2 - 1
+    labels = torch.randint(1000, (batch,))
+    if mode == "infer":
+        return inference(torch, net.eval(), images)
+    optimizer = torch.optim.SGD(net.parameters(), **options)
+    return training(optimizer, lambda: torch.nn.functional.cross_entropy(net(images), labels))

@@ -1,0 +1,55 @@
+"""What colours mean on every page: classes of op types, of memory, and lines."""
+
+from fathom_runs.catalogue import FRAMEWORK
+
+# Fathom's classes A to G, then what is no op. Okabe and Ito's colours, the yellow darkened for white paper.
+CLASS_COLOURS = {
+    "matrix": "#0072B2",
+    "convolution": "#D55E00",
+    "elementwise": "#009E73",
+    "reduction": "#CC79A7",
+    "random": "#CDBB21",
+    "optimization": "#E69F00",
+    "data_movement": "#56B4E9",
+    FRAMEWORK: "#909090",
+}
+UNNAMED = "#A6761D"  # of a class that Fathom does not have
+LETTERS = dict(zip(CLASS_COLOURS, "ABCDEFG"))
+MEMORY_COLOURS = {
+    "weights": "#0072B2",
+    "gradients": "#56B4E9",
+    "optimizer": "#E69F00",
+    "features": "#D55E00",
+    "inputs": "#009E73",
+    "temporaries": "#CC79A7",
+    "workspace": "#909090",
+}
+# Lines that are told apart by their names: no meaning in the colour.
+LINE_COLOURS = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#909090",
+    "#A6761D",
+)
+FIRST, SECOND = "#0072B2", "#D55E00"  # where there are just two kinds
+
+
+def class_words(name):
+    """How a class is written."""
+    return name.replace("_", " ")
+
+
+def class_colour(name):
+    return CLASS_COLOURS.get(name, UNNAMED)
+
+
+def in_order(classes):
+    """Each class once: Fathom's as in the paper, then others, then the framework."""
+    order = [name for name in CLASS_COLOURS if name != FRAMEWORK]
+    found = dict.fromkeys(classes)
+    others = [name for name in found if name not in CLASS_COLOURS]
+    return [name for name in (*order, *others, FRAMEWORK) if name in found]

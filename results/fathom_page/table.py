@@ -1,0 +1,92 @@
+"""Tables as read: headings with units, numbers of few digits."""
+
+import math
+import numbers
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+UNITS = {"us": "µs", "ms": "ms", "s": "s", "pct": "%", "bytes": "bytes", "gb": "GB", "mb": "MB"}
+UNITS |= {"gflops": "GFLOP/s"}
+NAMES = {
+    "us": "µs",
+    "p50_us": "median, µs",
+    "items_per_second": "samples/s",
+    "flops": "FLOP/s",
+    "bytes": "bytes/s",
+    "flops_pct_peak": "% of peak FLOP/s",
+    "bytes_pct_peak": "% of peak bytes/s",
+    "pct_of_step": "% of step",
+    "in_steps": "in steps",
+    "calls_per_model_step": "calls a training step",
+    "calls_per_inference": "calls an inference",
+    "calls_per_step": "calls a step",
+    "op_class": "class",
+}
+# Large numbers as read: what a column becomes, and what it is divided by.
+SCALED = {
+    "flops": ("GFLOP/s", 1e9),
+    "bytes": ("GB/s", 1e9),
+    "flops_per_step": ("GFLOP a step", 1e9),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    mark: Markup  # of numbers, the attribute that aligns and sorts them
+
+
+@dataclass(frozen=True)
+class Table:
+    columns: list[Column]
+    rows: list[list[tuple[Column, str]]]
+
+
+def heading(column):
+    """A column's name as read, its unit behind a comma."""
+    words = column.strip("_").split("_")
+    unit = UNITS.get(words[-1]) if len(words) > 1 else None
+    name = " ".join(words[:-1] if unit else words)
+    return NAMES.get(column) or (f"{name}, {unit}" if unit else name)
+
+
+def readable(frame):
+    """A table of rows in units of a readable size."""
+    scales = {
+        column: (column.removesuffix("_bytes") + "_mb", 1e6)
+        for column in frame
+        if column.endswith("_bytes")
+    } | SCALED
+    for column in scales.keys() & set(frame.columns):
+        name, unit = scales[column]
+        frame = frame.assign(**{column: frame[column] / unit}).rename(columns={column: name})
+    return frame
+
+
+def cell(value):
+    """A value as read: four digits or all of a large number's, grouped; nothing where it is unknown."""
+    if value is None or isinstance(value, float) and math.isnan(value):
+        return ""
+    if isinstance(value, (str, bool)) or not isinstance(value, numbers.Real):
+        return value
+    if float(value).is_integer() or abs(value) >= 1000:
+        return f"{value:,.0f}".replace(",", "\u202f")
+    return f"{value:.4g}"
+
+
+def table(frame):
+    """What a frame shows. Columns without any value are left out."""
+    frame = frame.loc[:, [c for c in frame if not frame[c].isna().all() and (frame[c] != "").any()]]
+    number = Markup(' class="n"')
+    columns = [
+        Column(heading(name), number if frame[name].dtype.kind in "iuf" else Markup())
+        for name in frame
+    ]
+    values = [map(cell, frame[name].tolist()) for name in frame]
+    return Table(columns, [list(zip(columns, row)) for row in zip(*values)])
+
+
+def csv(frame):
+    """In full precision."""
+    return frame.to_csv(index=False, lineterminator="\n")

@@ -1,0 +1,98 @@
+"""Fathom's Fig. 2: how many op types most of the time goes to."""
+
+import pandas as pd
+
+from fathom_page import marks, palette, style
+from fathom_report import laws
+from fathom_report.figure import Figure, Missing
+from fathom_report.selection import NO_PROFILE, training_ops
+from fathom_runs.words import plural
+
+NAME = ("fathom-2", "Cumulative time over op types", "Fathom, Fig. 2")
+ENOUGH = 90  # percent
+
+
+def figure(run):
+    ops, words = training_ops(run)
+    if ops is None:
+        return Missing(*NAME, NO_PROFILE)
+    data = cumulative(ops)
+    return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
+
+
+def cumulative(ops):
+    """Op types of each workload, those of most time first."""
+    parts = []
+    for _, one in ops.groupby("workload", sort=False):
+        one = one.sort_values("us", ascending=False, kind="stable").reset_index(drop=True)
+        shares = laws.cumulative_shares(one.us)
+        parts.append(
+            one[["workload", "type", "op_class"]].assign(
+                rank=range(1, len(one) + 1),
+                time_us=one.us,
+                share_pct=100 * one.us / one.us.sum(),
+                cumulative_pct=shares,
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def sentence(data, words):
+    needed = {
+        workload: laws.count_for(one.cumulative_pct, ENOUGH)
+        for workload, one in data.groupby("workload", sort=False)
+    }
+    most, least = max(needed, key=needed.get), min(needed, key=needed.get)
+    totals = data.groupby("workload").size()
+
+    def named(workload):
+        first = data[data.workload == workload].type.iloc[0]
+        return f"{workload}, which starts with {first}"
+
+    if len(needed) == 1:
+        count, total = needed[most], totals[most]
+        text = (
+            f"{plural(count, 'op type')} of {total} take{'s' if count == 1 else ''} {ENOUGH} % of "
+            f"{most}'s time in ops"
+        )
+    elif needed[most] == needed[least]:
+        count = needed[most]
+        text = (
+            f"In each of {len(needed)} training steps, {plural(count, 'op type')} "
+            f"take{'s' if count == 1 else ''} {ENOUGH} % of the time in ops"
+        )
+    else:
+        text = (
+            f"{needed[least]} to {needed[most]} op types take {ENOUGH} % of the time in ops of "
+            f"{len(needed)} training steps: fewest in {named(least)}, most in {named(most)}"
+        )
+    return f"{text} ({words})."
+
+
+def draw(figure, data):
+    (axis,) = style.axes(figure, 3.8)[0]
+    labels = []
+    for workload, one in data.groupby("workload", sort=False):
+        colour = palette.class_colour(one.op_class.iloc[0])
+        axis.plot(one["rank"], one.cumulative_pct, color=colour, alpha=0.85)
+        at = one[one.cumulative_pct >= ENOUGH - 1e-9].iloc[0]
+        axis.plot(at["rank"], at.cumulative_pct, "o", color=colour, markersize=6)
+        first = one.iloc[0]
+        text = f"{workload}: {first.type} {first.share_pct:.0f} %"
+        labels.append((1, first.cumulative_pct, text, colour))
+    axis.axhline(ENOUGH, color=style.INK, alpha=0.5, linewidth=0.8, linestyle="--")
+    last = max(min(data["rank"].max(), 16), 2)
+    axis.set_xlim(0.95, last + 0.1)
+    axis.set_ylim(0, 102)
+    axis.set_xticks(range(1, last + 1))
+    axis.set_yticks([0, 25, 50, 75, ENOUGH, 100])
+    axis.set_xlabel("op types, those of most time first")
+    axis.yaxis.tick_right()
+    axis.yaxis.set_label_position("right")
+    axis.set_ylabel("% of the time in ops")
+    axis.spines["left"].set_visible(False)
+    style.grid(axis)
+    marks.end_labels(axis, labels, 0.06, left=True)
+    marks.class_key(
+        axis, data.drop_duplicates("workload").op_class, "colour: class of the first type"
+    )

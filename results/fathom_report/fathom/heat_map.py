@@ -1,0 +1,97 @@
+"""Fathom's Fig. 3: a heat map of op types by workload."""
+
+import numpy as np
+
+from fathom_page import marks, palette, style
+from fathom_report.figure import Figure, Missing
+from fathom_report.selection import NO_PROFILE, framework_as_one, training_types
+from fathom_runs.words import listed, percent, plural
+
+NAME = ("fathom-3", "Op types by workload", "Fathom, Fig. 3")
+LEAST = 1  # percent of some step, for a type to be shown
+
+
+def figure(run):
+    table, words = training_types(run)
+    if table is None:
+        return Missing(*NAME, NO_PROFILE)
+    table = framework_as_one(table, ["workload"])
+    workloads = list(dict.fromkeys(table.workload))
+    data, left_out = shares(table)
+    return Figure(
+        *NAME,
+        sentence(data, left_out, workloads, words),
+        data,
+        lambda figure: draw(figure, data, workloads),
+    )
+
+
+def shares(table):
+    """Percent of the step by op type, in the order of classes, and those of the types that are left out."""
+    found = table.assign(share_pct=table.pct_of_step)[["workload", "type", "op_class", "share_pct"]]
+    most = found.groupby("type").share_pct.max()
+    # Time between ops is always shown: that it is short is a finding.
+    is_kept = found.type.isin(most.index[most >= LEAST]) | (found.op_class == palette.FRAMEWORK)
+    kept = found[is_kept]
+    rank = kept.op_class.map(palette.in_order(kept.op_class).index)
+    kept = kept.assign(rank=rank, most=kept.type.map(most))
+    data = kept.sort_values(["rank", "most"], ascending=[True, False], kind="stable")
+    data = data[["op_class", "type", "workload", "share_pct"]].reset_index(drop=True)
+    return data, found[~found.type.isin(kept.type)]
+
+
+def sentence(data, left_out, workloads, words):
+    by_class = data.groupby(["workload", "op_class"]).share_pct.sum().unstack(fill_value=0)
+    leading = by_class.loc[workloads].idxmax(axis=1)
+    leads = [
+        f"{'time between ops' if name == palette.FRAMEWORK else palette.class_words(name) + ' ops'} in {listed(ones.index)}"
+        for name, ones in leading.groupby(leading, sort=False)
+    ]
+    top = data.loc[data.share_pct.idxmax()]
+    text = (
+        f"Most time goes to {'; '.join(leads)}. The heaviest op type is {top.type} in {top.workload} "
+        f"with {percent(top.share_pct)} of the step"
+    )
+    if not left_out.empty:
+        types, sums = left_out.type.nunique(), left_out.groupby("workload").share_pct.sum()
+        text += (
+            f"; {plural(types, 'type')} below {LEAST} % in every step {'is' if types == 1 else 'are'} left out, "
+            f"together at most {percent(sums.max())} ({sums.idxmax()})"
+        )
+    return f"{text} ({words})."
+
+
+def draw(figure, data, workloads):
+    types = list(dict.fromkeys(data.type))
+    classes = dict(zip(data.type, data.op_class))
+    (axis,) = style.axes(figure, 1.3 + 0.23 * len(types))[0]
+    for row in data.itertuples():
+        x, y = workloads.index(row.workload), types.index(row.type)
+        # The root shows small shares; numbers tell the rest.
+        colour = style.faded(
+            palette.class_colour(row.op_class), 0.85 * np.sqrt(row.share_pct / 100)
+        )
+        marks.cell(axis, x, y, colour, f"{row.share_pct:.0f}" if row.share_pct >= LEAST / 2 else "")
+    axis.set_xlim(-0.5, len(workloads) - 0.5)
+    axis.set_ylim(len(types) - 0.5, -0.5)
+    marks.name_axes(axis, workloads, types)
+    for op_class in dict.fromkeys(classes.values()):
+        rows = [row for row, name in enumerate(types) if classes[name] == op_class]
+        letter = palette.LETTERS.get(op_class)
+        text = (
+            f"{letter}  {palette.class_words(op_class)}"
+            if letter
+            else palette.class_words(op_class)
+        )
+        axis.annotate(
+            text,
+            (1, (rows[0] + rows[-1]) / 2),
+            xycoords=("axes fraction", "data"),
+            xytext=(10, 0),
+            textcoords="offset points",
+            va="center",
+            color=palette.class_colour(op_class),
+            annotation_clip=False,
+        )
+        axis.axhline(rows[-1] + 0.5, color=style.INK, alpha=0.25, linewidth=0.8)
+    axis.set_xlabel("% of the training step", labelpad=6)

@@ -1,0 +1,1 @@
+"""Our own figures: what holds steps and ops back."""

@@ -1,0 +1,126 @@
+"""Ops with their data in the caches and in memory."""
+
+import numpy as np
+
+from fathom_page import marks, palette, style
+from fathom_report import laws
+from fathom_report.figure import Figure, Missing
+from fathom_report.ours.roofline import roof_of
+from fathom_report.selection import SHAPE, as_the_step_runs, one_setting
+from fathom_runs.words import listed, plural
+
+NAMED = 1.25  # cold over hot from which on a type is named
+NAME = ("ours-3", "Hot against cold", "Ours")
+
+
+def figure(run):
+    data, words, roof = pairs(run)
+    if data is None:
+        return Missing(
+            *NAME,
+            "op rows with bytes, both hot and cold: --benchmark_filter='^op/' --fathom_cache=hot,cold",
+        )
+    return Figure(*NAME, sentence(data, roof, words), data, lambda figure: draw(figure, data, roof))
+
+
+def pairs(run):
+    """Hot and cold rows of the same op, on the backend that steps run."""
+    ops = run.ops[(run.ops.us > 0) & (run.ops.bytes > 0)]
+    hot, cold = (as_the_step_runs(ops, cache) for cache in ("hot", "cold"))
+    same = [*SHAPE, "backend"]
+    both = hot.merge(cold[[*same, "us"]], on=same, suffixes=("", "_cold"))
+    if both.empty:
+        return None, "", None
+    # One backend a shape: `one_setting` must not choose among them.
+    both, words = one_setting(both.assign(backend="torch"))
+    roof = roof_of(run.context, both.iloc[0])
+    data = both[["workload", "type", "layer", "pass_"]].rename(columns={"pass_": "pass"})
+    data = data.assign(
+        op_class=both.op_class,
+        hot_us=both.us,
+        cold_us=both.us_cold,
+        cold_over_hot=both.us_cold / both.us,
+        hot_bytes_per_second=both.bytes,
+    )
+    return data.reset_index(drop=True), words, roof
+
+
+def by_type(data):
+    return data.groupby("type").cold_over_hot.agg(laws.geometric_mean).sort_values(ascending=False)
+
+
+def sentence(data, roof, words):
+    types, counts = by_type(data), data.type.value_counts()
+    means = laws.geometric_mean(data.cold_over_hot)
+    text = f"Data in memory makes {plural(len(data), 'op shape')} {means:.2f} times as long"
+    text += " by geometric mean" if len(data) > 1 else ""
+    most, least = f"{types.iloc[0]:.2f}", f"{types.iloc[-1]:.2f}"
+    if most != least:
+        text += (
+            f": most {types.index[0]}, {most} times over {plural(counts[types.index[0]], 'shape')}"
+        )
+        text += f", least {types.index[-1]}, {least} times"
+    if roof:
+        fast = data.hot_bytes_per_second > roof[1]
+        if not fast.any():
+            text += f". None runs hot above the measured bandwidth of {roof[1] / 1e9:.3g} GB/s"
+        else:
+            slow = laws.geometric_mean(data[fast].cold_over_hot)
+            text += (
+                f". {plural(fast.sum(), 'shape')} of {listed(data[fast].type.value_counts().index, most=4)} run"
+                f"{'s' if fast.sum() == 1 else ''} hot above the measured bandwidth of {roof[1] / 1e9:.3g} GB/s, which "
+                f"only caches give: cold, {'it takes' if fast.sum() == 1 else 'they take'} {slow:.2f} times as long"
+            )
+    return f"{text} ({words})."
+
+
+def draw(figure, data, roof):
+    (axis,) = style.axes(figure, 4.2)[0]
+    for op_class, one in data.groupby("op_class"):
+        colour = palette.class_colour(op_class)
+        rate = one.hot_bytes_per_second / 1e9
+        axis.scatter(
+            rate,
+            one.cold_over_hot,
+            s=24,
+            color=style.faded(colour, 0.45),
+            edgecolors=colour,
+            linewidths=0.6,
+        )
+    axis.axhline(1, color=style.INK, alpha=0.5, linewidth=0.8)
+    high = max(data.cold_over_hot.max(), 2) * 1.3
+    axis.set_ylim(min(data.cold_over_hot.min(), 0.9) / 1.1, high)
+    style.plain_log(axis)
+    style.grid(axis)
+    if roof:
+        peak = roof[1] / 1e9
+        left, right = axis.get_xlim()
+        line = np.geomspace(peak, max(right, 2 * peak), 20)
+        axis.plot(line, line / peak, color=style.INK, linewidth=1, linestyle="--")
+        axis.set_xlim(left, max(right, 2 * peak))
+        axis.axvline(peak, color=style.INK, linewidth=1, linestyle="--")
+        axis.annotate(
+            f"bandwidth {peak:.3g} GB/s",
+            (peak, high),
+            (-4, -4),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+        )
+    labels = []
+    means = by_type(data)
+    for op_type in means.index[means > NAMED]:
+        one = data[data.type == op_type]
+        top = one.loc[one.cold_over_hot.idxmax()]
+        labels.append(
+            (
+                top.hot_bytes_per_second / 1e9,
+                top.cold_over_hot,
+                op_type,
+                palette.class_colour(top.op_class),
+            )
+        )
+    marks.point_labels(axis, labels)
+    axis.set_xlabel("GB/s of inputs and outputs, hot; slanted: cold at the measured bandwidth")
+    axis.set_ylabel("cold time over hot time")
+    marks.class_key(axis, data.op_class, where="upper left")

@@ -1,0 +1,137 @@
+"""What the framework adds to the fastest kernels, by op type."""
+
+import pandas as pd
+
+from fathom_page import marks, palette, style
+from fathom_report import laws
+from fathom_report.figure import Figure, Missing
+from fathom_report.selection import calls, of_setting, one_setting, that_have, usual_batch
+from fathom_runs.words import percent, plural, time_words
+
+NAME = ("ours-2", "Framework tax by op type", "Ours")
+LEAST = 0.5  # percent of a step below which a type is noise
+
+
+def figure(run):
+    data, words = taxes(run)
+    if data is None:
+        return Missing(
+            *NAME,
+            "op types of steps and their ops on several backends, of the same threads: "
+            "./fathom_bench --fathom_profile --benchmark_out=run.json",
+        )
+    return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
+
+
+def taxes(run):
+    """In-step time of each step's op types over their shapes' fastest backends, alone and hot, times their calls."""
+    inside, alone = run.op_types, run.ops[(run.ops.cache == "hot") & (run.ops.us > 0)]
+    inside = inside[(inside.op_class != palette.FRAMEWORK) & (inside.pct_of_step >= LEAST)]
+    inside = inside[inside.us > 0]
+    inside = that_have(inside, alone)
+    if inside.empty:
+        return None, ""
+    inside, words = one_setting(inside)
+    inside = usual_batch(inside, run.catalogue)
+    alone = of_setting(alone, inside.iloc[0])
+    shapes = ["workload", "type", "layer", "pass_"]
+    fastest = alone.sort_values("us", kind="stable").drop_duplicates(shapes)
+    several = alone.groupby(["workload", "type"]).backend.nunique()
+    parts = []
+    for mode, one in inside.groupby("mode", sort=False):
+        best = (fastest.us * calls(fastest, mode)).groupby([fastest.workload, fastest.type]).sum()
+        keys = pd.MultiIndex.from_frame(one[["workload", "type"]])
+        parts.append(
+            one[["workload", "mode", "type", "op_class"]].assign(
+                in_step_us=one.us,
+                fastest_alone_us=best.reindex(keys).to_numpy(),
+                backends=several.reindex(keys).to_numpy(),
+                pct_of_step=one.pct_of_step,
+            )
+        )
+    data = pd.concat(parts, ignore_index=True)
+    data = data[data.fastest_alone_us > 0]
+    if data.empty:
+        return None, ""
+    data = data.assign(
+        tax_pct=100 * (data.in_step_us / data.fastest_alone_us - 1),
+        tax_us=data.in_step_us - data.fastest_alone_us,
+    )
+    data = data.assign(tax_pct_of_step=data.pct_of_step * data.tax_us / data.in_step_us)
+    return data.reset_index(drop=True), words
+
+
+def by_type(data):
+    """Geometric mean of each type's ratios over steps, the largest first."""
+    ratio = data.in_step_us / data.fastest_alone_us
+    return ratio.groupby(data.type).agg(laws.geometric_mean).sort_values(ascending=False)
+
+
+def sentence(data, words):
+    steps = data.groupby(["workload", "mode"])
+    whole = steps.in_step_us.sum() / steps.fastest_alone_us.sum()
+    types = by_type(data)
+    seen = data.groupby("type").size()[types.index[0]]
+    top = data.loc[data.tax_pct_of_step.idxmax()]
+    mean = laws.geometric_mean(whole)
+    over = f"{plural(len(whole), 'step')}{' by geometric mean' if len(whole) > 1 else ''}"
+    text = f"In the step, ops take {mean:.2f} times as long as the fastest kernel of each shape alone, over {over}"
+    if len(types) > 1:
+        where = (
+            f"over {plural(seen, 'step')}"
+            if seen > 1
+            else f"in {data[data.type == types.index[0]].workload.iloc[0]}"
+        )
+        text += f"; {types.index[0]} pays most, {types.iloc[0]:.3g} times {where}"
+    if top.tax_us > 0:
+        text += (
+            f". The largest tax on a step is {top.type} in {top.workload}/{top['mode']}: {time_words(top.tax_us)}, "
+            f"{percent(top.tax_pct_of_step)} of the step"
+        )
+    return f"{text} ({words})."
+
+
+def draw(figure, data):
+    types = by_type(data)
+    (axis,) = style.axes(figure, 1.5 + 0.25 * len(types))[0]
+    ratio = data.in_step_us / data.fastest_alone_us
+    for y, (op_type, mean) in enumerate(types.items()):
+        mine = data.type == op_type
+        colour = palette.class_colour(data[mine].op_class.iloc[0])
+        line = ":" if (data[mine].backends < 2).all() else "-"
+        axis.plot([1, mean], [y, y], line, color=colour, linewidth=2.5, alpha=0.6)
+        for mode, fill in (("train", colour), ("infer", "none")):
+            at = mine & (data["mode"] == mode)
+            axis.scatter(
+                ratio[at], [y] * at.sum(), s=26, facecolors=fill, edgecolors=colour, alpha=0.7
+            )
+        axis.plot(mean, y, "|", color=colour, markersize=13, markeredgewidth=2.5)
+        farthest = data[mine].loc[ratio[mine].idxmax()]
+        axis.annotate(
+            farthest.workload,
+            (max(ratio[mine].max(), 1), y),
+            (9, 0),
+            textcoords="offset points",
+            va="center",
+        )
+    axis.axvline(1, color=style.INK, alpha=0.6, linewidth=0.8)
+    axis.set_yticks(range(len(types)), types.index)
+    axis.set_ylim(len(types) - 0.4, -0.6)
+    low, high = min(ratio.min(), 0.9), max(ratio.max(), 1.1)
+    axis.set_xlim(low / 1.05, high * (high / low) ** 0.25)
+    style.plain_log(axis, "x")
+    style.grid(axis, "x")
+    axis.spines["left"].set_visible(False)
+    axis.set_xlabel(
+        "time in the step over the fastest kernels alone; dotted: LibTorch's is the only one"
+    )
+    grey = palette.class_colour(palette.FRAMEWORK)
+    kinds = [
+        ("training", {"marker": "o", "color": grey}),
+        ("inference", {"marker": "o", "color": grey, "markerfacecolor": "none"}),
+        (
+            "geometric mean",
+            {"marker": "|", "color": grey, "markersize": 12, "markeredgewidth": 2.5},
+        ),
+    ]
+    marks.marker_key(figure, kinds)

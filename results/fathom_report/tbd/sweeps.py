@@ -1,0 +1,41 @@
+"""Training steps in several batch sizes, and lines over them."""
+
+from fathom_page import marks, palette, style
+from fathom_report.selection import one_setting
+
+NEEDS = "training steps of at least two batch sizes: ./fathom_bench --fathom_batch=8,16,32 --benchmark_out=run.json"
+
+
+def training_sweeps(steps):
+    """Training steps in more than one batch size: a (table, setting in words) a device, each at its most threads.
+
+    Utilisation of one thread would always be that of the thread, so the whole machine is shown, as TBD does.
+    """
+    sweeps = []
+    steps = steps[(steps["mode"] == "train") & (steps.us > 0)]
+    for _, table in steps.groupby("device"):
+        swept = ["workload", "threads", "precision", "backend"]
+        table = table[table.groupby(swept).batch.transform("nunique") > 1]
+        if not table.empty:
+            table, words = one_setting(table, threads=max)
+            sweeps.append((table.sort_values("batch", kind="stable"), words))
+    return sweeps
+
+
+def draw_lines(axis, table, column, log=True):
+    """A line a workload, by name at its end."""
+    labels = []
+    for number, (workload, one) in enumerate(table.groupby("workload", sort=False)):
+        colour = palette.LINE_COLOURS[number % len(palette.LINE_COLOURS)]
+        one = one[one[column].notna()]
+        if one.empty:
+            continue
+        axis.plot(one.batch, one[column], "-o", color=colour, markersize=4)
+        labels.append((one.batch.iloc[-1], one[column].iloc[-1], workload, colour))
+    style.count_axis(axis, table.batch)
+    if log:
+        style.plain_log(axis, "y")
+    else:
+        axis.set_ylim(0, max(105, 1.05 * table[column].max()))
+    style.grid(axis)
+    marks.end_labels(axis, labels, 0.07)
