@@ -1,5 +1,6 @@
 """Cases that other programs run for pytest: those of GoogleTest programs and of other Pythons."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -50,8 +51,9 @@ class Process:
 
     def kill(self):
         """Ends the program and what it started."""
-        if self.popen.poll() is None:
-            os.killpg(self.popen.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            if self.popen.poll() is None:
+                os.killpg(self.popen.pid, signal.SIGKILL)
 
     def ended(self):
         code = self.popen.wait()
@@ -65,7 +67,7 @@ class Process:
 class GoogleTest:
     """A program with the cases of a room. One process runs them; after a crash another runs the rest."""
 
-    LIMIT_SECONDS = 300  # for a case
+    LIMIT_SECONDS = 600  # for a case
     BEGIN = re.compile(r"\[ RUN      \] (\S+)$")
     END = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)(?:, where .*)? \((\d+) ms\)$")
     OUTCOMES = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}

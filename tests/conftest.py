@@ -129,9 +129,11 @@ class Background(threading.Thread):
 
     def stop(self):
         self.stopped = True
-        for batch in self.batches:
-            if batch.process:
-                batch.process.kill()
+        while self.is_alive():
+            for batch in self.batches:
+                if batch.process:
+                    batch.process.kill()
+            self.join(0.1)
 
 
 BACKGROUND = pytest.StashKey()
