@@ -109,9 +109,8 @@ class GoogleTest:
         """Yields the results of one process. The last case answers for how the process ends."""
         name, result, output, failed = None, None, [], False
         with tempfile.NamedTemporaryFile("w") as flags:
-            flags.write(
-                "--gtest_color=no\n--gtest_filter=" + ":".join(names)
-            )  # too long for a command line
+            # In a file, because a command line may be too short for all names.
+            flags.write(f"--gtest_color=no\n--gtest_filter={':'.join(names)}")
             flags.flush()
             self.process = Process([self.program, f"--gtest_flagfile={flags.name}"])
             for line in self.process.lines(self.LIMIT_SECONDS):
@@ -144,17 +143,7 @@ class OtherPython:
     LIMIT_SECONDS = 600  # for all
 
     def __init__(self, python, files):
-        self.command = [
-            python,
-            "-s",
-            "-m",
-            "pytest",
-            "-o",
-            "addopts=",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-        ]
+        self.command = [python, *"-s -m pytest -o addopts= -q -p no:cacheprovider".split()]
         self.files = [TESTS / file for file in files]
         self.process = None
 
