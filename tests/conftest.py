@@ -1,7 +1,184 @@
-"""What the tests import: the helpers of tests/ and tests/results/, the packages of results/."""
+"""One pytest session runs every test: Python's, GoogleTest's and those of other Pythons, each case by its name."""
 
+import concurrent.futures
+import functools
+import os
 import pathlib
+import re
+import signal
+import subprocess
 import sys
+import threading
+
+import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = map(str, (TESTS, TESTS / "results", TESTS.parent / "results"))
+
+from batches import GoogleTest, OtherPython, Result, Results
+from program import PROGRAM, ROOT
+
+DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps"))
+OTHER_PYTHONS = {
+    "results": ["report_laws", "report_figures", "gate_shift", "ab_rounds", "history_changes"],
+    "dashboards": ["conbench", "lnt"],
+}
+SECONDS = 600  # for a test of this process
+EXPECTED_SKIPS = [
+    line for line in (TESTS / "skips.txt").read_text().splitlines() if line and line[0] != "#"
+]
+
+
+@functools.cache
+def google_test(room):
+    return GoogleTest(pathlib.Path(PROGRAM).parent / f"{room}_tests")
+
+
+@functools.cache
+def other_python(name):
+    files = [f"results/{file}_test.py" for file in OTHER_PYTHONS[name]]
+    return OtherPython(DEPENDENCIES / name / "bin/python", files)
+
+
+class Case(pytest.Item):
+    """A case that a batch runs."""
+
+    def __init__(self, batch, case, line, **node):
+        super().__init__(**node)
+        self.batch, self.case, self.line = batch, case, line
+        self.future = concurrent.futures.Future()
+        self.result = Result("failed")
+
+    def runtest(self):
+        self.result = self.future.result()
+        if self.result.outcome == "skipped":
+            pytest.skip(self.result.text)
+        if self.result.outcome == "failed":
+            raise AssertionError(self.result.text)
+
+    def repr_failure(self, excinfo):
+        return self.result.text or super().repr_failure(excinfo)
+
+    def reportinfo(self):
+        return self.path, self.line and self.line - 1, f"{self.name} in {self.path.name}"
+
+
+class CaseFile(pytest.File):
+    """A file whose cases a batch runs."""
+
+    batch = None
+
+    def collect(self):
+        try:
+            cases = self.batch.cases
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            raise self.CollectError(f"{error}; tests/run builds and sets up what tests need")
+        mine = str(self.path.relative_to(TESTS))
+        found = {case: line for case, (file, line) in cases.items() if file == mine}
+        if not found:
+            raise self.CollectError(f"{self.batch} has no case of {mine}")
+        for case, line in found.items():
+            name = case.partition("::")[2] or case
+            yield Case.from_parent(self, name=name, batch=self.batch, case=case, line=line)
+
+
+def case_file(path, parent, batch):
+    file = CaseFile.from_parent(parent, path=path)
+    file.batch = batch
+    return file
+
+
+def pytest_configure(config):
+    if file := os.environ.get("FATHOM_TEST_RESULTS"):
+        config.pluginmanager.register(Results(open(file, "w")))
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.name.endswith("_test.cc"):
+        return case_file(file_path, parent, google_test(file_path.relative_to(TESTS).parts[0]))
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    for name, files in OTHER_PYTHONS.items():
+        here = pathlib.Path(sys.prefix) == DEPENDENCIES / name
+        if module_path.name.removesuffix("_test.py") in files and not here:
+            return case_file(module_path, parent, other_python(name))
+
+
+class Background(threading.Thread):
+    """Runs the batches one by one beside the tests of this process."""
+
+    def __init__(self, items):
+        super().__init__(daemon=True)
+        self.stopped = False
+        self.batches = {}
+        for item in items:
+            self.batches.setdefault(item.batch, {})[item.case] = item.future
+
+    def run(self):
+        for batch, futures in self.batches.items():
+            try:
+                for case, result in batch.run(list(futures)):
+                    futures[case].set_result(result)
+                    if self.stopped:
+                        return
+            except Exception as error:
+                for future in futures.values():
+                    if not future.done():
+                        future.set_exception(error)
+
+    def stop(self):
+        self.stopped = True
+        while self.is_alive():
+            for batch in self.batches:
+                if batch.process:
+                    batch.process.kill()
+            self.join(0.1)
+
+
+BACKGROUND = pytest.StashKey()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: isinstance(item, Case))
+
+
+def pytest_collection_finish(session):
+    background = Background(item for item in session.items if isinstance(item, Case))
+    session.stash[BACKGROUND] = background
+    if not session.config.option.collectonly:
+        background.start()
+
+
+def pytest_sessionfinish(session):
+    if BACKGROUND in session.stash:
+        session.stash[BACKGROUND].stop()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A hanging test fails."""
+
+    def fail(*_):
+        raise TimeoutError(f"took longer than {SECONDS} s")
+
+    if not isinstance(item, Case):  # whose process has a limit of its own
+        signal.signal(signal.SIGALRM, fail)
+        signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if isinstance(item, Case) and call.when == "call":
+        report.duration = item.result.seconds
+        if report.skipped:
+            report.longrepr = (str(item.path), item.line, item.result.text)
+    if report.skipped and "CI" in os.environ:
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if not any(re.search(expected, reason) for expected in EXPECTED_SKIPS):
+            report.outcome = "failed"
+            report.longrepr = f"skipped for a reason that tests/skips.txt does not list: {reason}"

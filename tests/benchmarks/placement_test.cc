@@ -6,13 +6,11 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <set>
 #include <string>
 
-#include "benchmarks/isolate/child.h"
-#include "tests/temporary_folder.h"
+#include "tests/benchmarks/own_process.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -28,24 +26,10 @@ TEST(Heap, BeginsElsewhereInEachProcess) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "AddressSanitizer brings its own malloc";
 #endif
-  constexpr const char* kChild = "FATHOM_TEST_HEAP";
-  if (std::getenv(kChild) != nullptr) {
-    std::cerr << reinterpret_cast<uint64_t>(kEarly) % 4096;
-    return;
-  }
-  setenv(kChild, "1", 1);
-  const tests::TemporaryFolder folder;
-  const std::string told = folder.path() / "place";
-  std::set<int> places;
+  std::set<std::string> places;
   for (int i = 0; i < 8; ++i) {
-    const Ended ended = run_child({"placement_test", "--gtest_filter=Heap.*"}, told,
-                                  {.seconds = 60, .bytes = 8e9}, [] {});
-    ASSERT_EQ(ended.code, 0) << ended.reason;
-    int place = -1;
-    ASSERT_TRUE(std::ifstream(told) >> place);
-    places.insert(place);
+    places.insert(in_own_process([] { std::cerr << reinterpret_cast<uint64_t>(kEarly) % 4096; }));
   }
-  unsetenv(kChild);
   EXPECT_GE(places.size(), 5U);  // of 8 throws at 256 places
 }
 

@@ -52,11 +52,18 @@ class CountingAllocator final : public c10::Allocator {
   static inline std::size_t peak_ = 0;
 };
 
-const bool counting = [] {
-  static CountingAllocator allocator;
-  c10::SetCPUAllocator(&allocator, /*priority=*/1);
-  return true;
-}();
+/// While it lives, LibTorch's allocations are counted.
+class Counting {
+ public:
+  Counting() {
+    static CountingAllocator allocator;
+    c10::SetCPUAllocator(&allocator, kPriority);
+  }
+  ~Counting() { c10::SetCPUAllocator(c10::GetDefaultCPUAllocator(), kPriority); }
+
+ private:
+  static constexpr uint8_t kPriority = 1;
+};
 
 TEST(MemoryLog, TellsFeaturesTemporariesAndWorkspaceApart) {
   const double one = 1024 * sizeof(float);
@@ -114,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryStep,
 
 TEST_P(EveryStep, HasThePeakThatTheAllocatorHas) {
   fixtures::set_threads(1);
-  ASSERT_TRUE(counting);
+  const Counting counting;
   Step(row(), options()).run();  // makes what stays in the process
   const std::size_t before = CountingAllocator::live();
   ops::MemoryLog log(at::kCPU);

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fixtures/machine/device.h"
+
 namespace fathom::ops {
 namespace {
 
@@ -35,20 +37,25 @@ at::Tensor ones_but(double value) {
 
 const Tensors kOnes{at::ones({10, kMany / 10}, at::kDouble)};
 
-TEST(ExpectClose, AllowsRounding) {
+class ExpectClose : public testing::Test {
+ protected:
+  ExpectClose() { fixtures::set_threads(2); }
+};
+
+TEST_F(ExpectClose, AllowsRounding) {
   EXPECT_EQ(complaint({ones_but(1 + 9e-5)}, kOnes), "");
   EXPECT_EQ(complaint({ones_but(1 + 2e-2)}, kOnes, Precision::kBf16), "");
   EXPECT_EQ(complaint({ones_but(1 + 9e-4)}, kOnes, Precision::kFp32, 10), "");
 }
 
-TEST(ExpectClose, FindsOneWrongElement) {
+TEST_F(ExpectClose, FindsOneWrongElement) {
   EXPECT_EQ(complaint({ones_but(1.25)}, kOnes),
             "output 0 differs from the float64 reference by 0.25, expected at most 0.0001");
   EXPECT_EQ(complaint({kOnes[0], ones_but(1.25)}, {kOnes[0], kOnes[0]}),
             "output 1 differs from the float64 reference by 0.25, expected at most 0.0001");
 }
 
-TEST(ExpectClose, NamesTheWorst) {
+TEST_F(ExpectClose, NamesTheWorst) {
   at::Tensor found = ones_but(1.25);
   found[0][3] = 1.5;
   EXPECT_NE(complaint({found}, kOnes).find("by 0.5, "), std::string::npos);
@@ -56,23 +63,23 @@ TEST(ExpectClose, NamesTheWorst) {
   EXPECT_NE(complaint({found}, kOnes).find("by nan, "), std::string::npos);
 }
 
-TEST(ExpectClose, FindsNan) {
+TEST_F(ExpectClose, FindsNan) {
   EXPECT_NE(complaint({ones_but(std::numeric_limits<double>::quiet_NaN())}, kOnes).find("by nan"),
             std::string::npos);
 }
 
-TEST(ExpectClose, TakesSmallElementsByTheRootMeanSquare) {
+TEST_F(ExpectClose, TakesSmallElementsByTheRootMeanSquare) {
   const Tensors expected{at::arange(kMany, at::kDouble)};
   EXPECT_EQ(complaint({expected[0] + 1}, expected), "") << "1e-4 of 57,735 is 5.8";
   EXPECT_NE(complaint({expected[0] + 11}, expected), "") << "1e-4 of the largest is 10";
 }
 
-TEST(ExpectClose, FindsAnotherShape) {
+TEST_F(ExpectClose, FindsAnotherShape) {
   EXPECT_EQ(complaint({at::ones({2, 3})}, {at::ones({3, 2})}),
             "output 0 has shape [2, 3], expected [3, 2]");
 }
 
-TEST(ExpectClose, ReadsAnyLayout) {
+TEST_F(ExpectClose, ReadsAnyLayout) {
   const at::Tensor expected = at::arange(24, at::kDouble).view({1, 2, 3, 4});
   EXPECT_EQ(complaint({expected.contiguous(at::MemoryFormat::ChannelsLast)}, {expected}), "");
   EXPECT_EQ(complaint({at::ones({0, 3})}, {at::ones({0, 3})}), "");

@@ -1,28 +1,118 @@
-"""Names are an interface: whoever changes one changes tests/names.txt and says so in results/README.md."""
+"""Names are an interface: whoever changes one changes tests/names.txt and says so in results/README.md.
 
+A line of tests/names.txt is a family of names. {a,b} stands for a and for b; <row> stands for workload, layer and pass of
+each row of the op type in ops/shapes/, <row without field> for those that do not set the field. To write the lines anew:
+FATHOM_WRITE_NAMES=1 tests/run tests/program/names_test.py
+"""
+
+import difflib
+import functools
+import itertools
+import json
+import os
 import re
+
+import pytest
 
 from program import ROOT, run
 
+FILE = ROOT / "tests/names.txt"
+SUFFIX = "/process_time/real_time"
+AXES = (r"^\w+/(train|infer)/", r"precision:(\w+)", r"backend:(\w+)")  # what braces hold
+
+
+@functools.cache
+def recorded():
+    """Rows of ops/shapes/ by op type and by "workload/layer/pass"."""
+    types = {}
+    for file in sorted((ROOT / "ops/shapes").glob("*.json")):
+        shapes = json.loads(file.read_text())
+        for row in shapes["rows"]:
+            key = f"{shapes['workload']}/{row['layer']}/{row['pass']}"
+            types.setdefault(row["op"], {})[key] = row
+    return types
+
+
+def rows_without(op, field):
+    return [key for key, row in recorded().get(op, {}).items() if not row.get(field)]
+
+
+def expanded(family):
+    """The names of a family."""
+    choices = []
+    for part in re.split(r"(\{.*?\}|<.*?>)", family):
+        if part.startswith("<row"):
+            field = part.strip("<>").removeprefix("row").removeprefix(" without ")
+            choices.append(rows_without(family.split("/")[1], field))
+        else:
+            choices.append(part.strip("{}").split(","))
+    return ["".join(parts) + SUFFIX for parts in itertools.product(*choices)]
+
+
+def row_of(op, keys):
+    """What stands for the rows with these keys; the keys themselves where nothing does."""
+    for field in ("", *sorted({field for row in recorded()[op].values() for field in row})):
+        if set(keys) == set(rows_without(op, field)):
+            return [f"<row without {field}>" if field else "<row>"]
+    return keys
+
+
+def families(names):
+    """The lines whose names these are."""
+    lines, rows = [], {}
+    for name in names:
+        name = name.removesuffix(SUFFIX)
+        if name.startswith("op/"):
+            _, op, workload, layer, pass_, rest = name.split("/", 5)
+            rows.setdefault((op, rest), []).append(f"{workload}/{layer}/{pass_}")
+        else:
+            lines.append(name)
+    for (op, rest), keys in sorted(rows.items(), key=lambda one: one[0][0]):
+        lines += [f"op/{op}/{row}/{rest}" for row in row_of(op, keys)]
+    for axis in AXES:
+        groups = {}
+        for line in lines:
+            found = re.search(axis, line)
+            begin, end = found.span(1) if found else (len(line), len(line))
+            groups.setdefault((line[:begin], line[end:]), []).append(line[begin:end])
+        lines = [
+            head + (f"{{{','.join(values)}}}" if len(values) > 1 else values[0]) + tail
+            for (head, tail), values in groups.items()
+        ]
+    return lines
+
+
+def listed():
+    """The program's names, with those of oneDNN's bf16, which some CPUs lack."""
+    options = ["--fathom_device=cpu", "--fathom_threads=1", "--fathom_precision=fp32,bf16"]
+    result = run("--benchmark_list_tests", *options)
+    assert result.returncode == 0, result.stderr
+    names = result.stdout.splitlines()
+    vendor = [name for name in names if "/backend:onednn/" in name]
+    bf16 = [name.replace("/precision:fp32/", "/precision:bf16/") for name in vendor]
+    return list(dict.fromkeys(names + bf16))
+
 
 def test_names_are_the_committed_ones():
-    listed = run(
-        "--benchmark_list_tests",
-        "--fathom_device=cpu",
-        "--fathom_threads=1",
-        "--fathom_precision=fp32,bf16",
-    )
-    assert listed.returncode == 0, listed.stderr
-    names = listed.stdout.splitlines()
-    committed = (ROOT / "tests/names.txt").read_text().splitlines()
-    # A build without oneDNN, or a CPU on which it has no bf16.
-    for rows in (re.compile("backend:onednn"), re.compile("precision:bf16.*backend:onednn")):
-        if not any(map(rows.search, names)):
-            committed = [name for name in committed if not rows.search(name)]
-    assert names == committed
+    names = listed()
+    has_onednn = any("/backend:onednn/" in name for name in names)
+    if "FATHOM_WRITE_NAMES" in os.environ:
+        assert has_onednn, "the file holds oneDNN's rows"
+        FILE.write_text("\n".join(families(names)) + "\n")
+    lines = FILE.read_text().splitlines()
+    committed = [name for line in lines for name in expanded(line)]
+    if not has_onednn:
+        committed = [name for name in committed if "/backend:onednn/" not in name]
+    assert len(committed) == len(set(committed)), "a name twice"
+    wrong = [f"stands for no row: {line}" for line in lines if not expanded(line)]
+    wrong += [f"missing: {name}" for name in sorted(set(committed) - set(names))]
+    wrong += [f"new: {name}" for name in sorted(set(names) - set(committed))]
+    if wrong:
+        changes = difflib.unified_diff(lines, families(names), "committed", "now", n=0, lineterm="")
+        pytest.fail("\n".join([*wrong[:20], f"({len(wrong)} in all)", *changes]), pytrace=False)
 
 
 def test_names_fit_dashboards():
     for name in run("--benchmark_list_tests").stdout.splitlines():
-        assert name.endswith("/process_time/real_time")
+        assert name.endswith(SUFFIX)
         assert len(name) <= 144, name

@@ -115,7 +115,7 @@ def test_samples_hold_every_step_of_every_repetition(tmp_path):
         assert math.isclose(min(step["us"] for step in mine), row["min_us"], rel_tol=1e-9)
 
 
-def test_same_seed_gives_the_same_file_layout_and_old_errors_go(tmp_path):
+def test_a_run_clears_away_earlier_errors_and_its_own_parts(tmp_path):
     out = tmp_path / "out.json"
     stale = tmp_path / "out.json.errors.jsonl"
     stale.write_text("{}\n")
