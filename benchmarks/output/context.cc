@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "benchmarks/output/build_info.h"
@@ -18,9 +17,14 @@
 namespace fathom::benchmarks {
 namespace {
 
-std::string first_match(const std::string& text, const std::string& expression) {
-  std::smatch match;
-  return std::regex_search(text, match, std::regex(expression)) ? match[1].str() : std::string();
+/// The word after the first `marker` that a digit follows.
+std::string version_after(const std::string& text, const std::string& marker) {
+  for (auto at = text.find(marker); at != std::string::npos; at = text.find(marker, at + 1)) {
+    const auto begin = at + marker.size();
+    if (begin == text.size() || text[begin] < '0' || text[begin] > '9') continue;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  }
+  return {};
 }
 
 std::string cpu_model() {
@@ -80,8 +84,8 @@ ContextEntries context(const Options& options) {
       {"git_commit", FATHOM_GIT_COMMIT},
       {"command_line", options.command_line},
       {"libtorch", TORCH_VERSION},
-      {"libtorch_mkl", first_match(at::get_mkl_version(), "Version ([0-9.]+[^ ]*)")},
-      {"libtorch_onednn", first_match(at::get_mkldnn_version(), "v([0-9.]+)")},
+      {"libtorch_mkl", version_after(at::get_mkl_version(), "Version ")},
+      {"libtorch_onednn", version_after(at::get_mkldnn_version(), "v")},
       {"onednn", ops::onednn::version()},
       {"compiler", kCompiler},
       {"compiler_flags", kCompilerFlags},

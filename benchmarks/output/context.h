@@ -10,7 +10,7 @@ namespace fathom::benchmarks {
 
 using ContextEntries = std::vector<std::pair<std::string, std::string>>;
 
-/// What a reader must know about a file's machine, build and settings (results/README.md).
+/// The machine, build and settings of a file (results/README.md).
 ContextEntries context(const Options& options);
 
 }  // namespace fathom::benchmarks

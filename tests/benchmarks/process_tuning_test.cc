@@ -20,26 +20,26 @@ bool has_mkl() { return dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true") != nullptr; 
 
 TEST(ChooseMkl, AnswersInLibTorchsPlace) {
   if (!has_mkl()) {
-    EXPECT_THROW(choose(Mkl::kNative), UsageError);
+    EXPECT_THROW(set_mkl_dispatch(Mkl::kNative), UsageError);
     GTEST_SKIP() << "this LibTorch has no MKL";
   }
   Dl_info found;
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "mkl_serv_intel_cpu_true"), &found), 0);
-  EXPECT_NE(std::strstr(found.dli_fname, "process_test"), nullptr) << found.dli_fname;
-  choose(Mkl::kNative);
+  EXPECT_NE(std::strstr(found.dli_fname, "process_tuning_test"), nullptr) << found.dli_fname;
+  set_mkl_dispatch(Mkl::kNative);
   EXPECT_EQ(mkl_serv_intel_cpu_true(), 1);
 }
 
 TEST(ChooseMkl, LeavesLibTorchsOwnAnswerWhereItIsStock) {
   if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
-  choose(Mkl::kStock);
+  set_mkl_dispatch(Mkl::kStock);
   const auto stock = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true"));
   EXPECT_EQ(mkl_serv_intel_cpu_true(), stock());
 }
 
 TEST(ChooseMkl, KeepsResultsWithinRounding) {
   if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
-  choose(Mkl::kNative);
+  set_mkl_dispatch(Mkl::kNative);
   const at::Tensor a = at::randn({127, 311});
   const at::Tensor b = at::randn({311, 65});
   const at::Tensor error =
@@ -68,9 +68,9 @@ int64_t faults_again() {
 }
 
 TEST(ChooseMalloc, KeepsFreedMemoryWhereItIsTuned) {
-  choose(Malloc::kStock);
+  set_malloc_tuning(Malloc::kStock);
   const int64_t stock = faults_again();
-  choose(Malloc::kTuned);
+  set_malloc_tuning(Malloc::kTuned);
   const int64_t tuned = faults_again();
   EXPECT_GT(stock, 10);
   EXPECT_LT(tuned, stock / 10);
