@@ -131,6 +131,13 @@ void add_context(const ContextEntries& entries) {
   for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
 }
 
+/// Adds our tables to the context of the sinks that come after it.
+class TableContext final : public ResultSink {
+ public:
+  void begin(const Context& /*context*/) override { add_context(table_context()); }
+  void add(const RowResult& /*result*/) override {}
+};
+
 /// What benchmark::RunSpecifiedBenchmarks() does, with a process for each row.
 void run_isolated(const std::vector<Row>& rows, const Options& options, Peaks& peaks,
                   Progress& progress, Reporter& reporter) {
@@ -190,8 +197,11 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   Explainer explainer(rows);
   Display display(options, progress);
   OutputFiles files(options, std::move(earlier));
+  TableContext tables;  // long lines, which a console does not show
+  std::vector<ResultSink*> sinks{&explainer, &display, &files};
+  sinks.insert(sinks.begin() + (options.console ? 2 : 1), &tables);
   std::vector<RowRecord> records(rows.size());
-  Reporter reporter(rows, records, {&explainer, &display, &files}, [&] {
+  Reporter reporter(rows, records, sinks, [&] {
     progress.note("measuring this machine's peaks");
     add_context(context(options));
     add_context(machine);

@@ -11,8 +11,11 @@
 #include "benchmarks/output/build_info.h"
 #include "fixtures/machine/cpus.h"
 #include "git_commit.h"
+#include "models/step.h"
 #include "ops/backends/onednn/library.h"
 #include "ops/kernels/cuda/library.h"
+#include "ops/types/kinds.h"
+#include "ops/types/table.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -62,6 +65,11 @@ std::string cuda_version(int number) {
   return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
 }
 
+/// Adds "key:value" to a list with spaces between.
+void add_pair(std::string& list, std::string_view key, std::string_view value) {
+  list += (list.empty() ? "" : " ") + std::string(key) + ':' + std::string(value);
+}
+
 void add_gpu(ContextEntries& entries) {
   const ops::CudaLibrary* library = ops::cuda_library();
   if (library == nullptr) return;
@@ -107,6 +115,24 @@ ContextEntries context(const Options& options) {
   add_gpu(entries);
   std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
   return entries;
+}
+
+ContextEntries table_context() {
+  std::string batches;
+  std::string variants;
+  std::string classes;
+  for (const auto& workload : models::workloads()) {
+    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+      add_pair(batches, std::string(workload.name) + '/' + std::string(name(mode)),
+               std::to_string(models::default_batch(workload, mode)));
+    }
+    if (!workload.variant_of.empty()) add_pair(variants, workload.name, workload.variant_of);
+  }
+  for (const auto type : ops::op_type_names()) {
+    const auto* kind = ops::kind_of("op:" + std::string(type));
+    if (kind != nullptr) add_pair(classes, type, ops::name(kind->op_class));
+  }
+  return {{"default_batches", batches}, {"variant_of", variants}, {"op_classes", classes}};
 }
 
 }  // namespace fathom::benchmarks
