@@ -20,7 +20,7 @@ std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode) {
 
 }  // namespace
 
-std::string recorded_shapes(const WorkloadRow& row) {
+std::string record_shapes_json(const WorkloadRow& row) {
   return ops::shapes_json(std::string(row.name), record(row, Mode::kTrain),
                           record(row, Mode::kInfer));
 }

@@ -11,15 +11,10 @@
 #include "fixtures/data_source.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
+#include "models/mode.h"
 #include "models/table.h"
 
 namespace fathom::models {
-
-enum class Mode { kTrain, kInfer };
-
-inline constexpr std::array<std::string_view, 2> kModeNames{"train", "infer"};
-
-constexpr std::string_view name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
 
 enum class Phase { kForward, kBackward, kUpdate };
 

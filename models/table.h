@@ -10,9 +10,23 @@
 
 namespace fathom::models {
 
+/// What a study (--fathom_study) takes of a workload. Each value includes those before it.
+enum class StudyShare {
+  kNothing,
+  kSteps,      ///< rows of its steps, with op types and memory
+  kOps,        ///< rows of its ops alone
+  kStepTimes,  ///< the time of every step of its rows
+};
+
+struct Studies {
+  StudyShare brief = StudyShare::kNothing;  ///< --fathom_study=short
+  StudyShare full = StudyShare::kNothing;
+};
+
 /// A workload and the facts that its users quote. Tests hold the built network to them.
 struct WorkloadRow {
   std::string_view name;
+  std::string_view variant_of = {};  ///< the workload whose variant it is; empty for none
   std::string_view paper;
   std::string_view dataset;
   int64_t batch;            ///< Fathom's
@@ -23,6 +37,7 @@ struct WorkloadRow {
   int64_t unseen_macs = 0;  ///< of them, what no convolution or matrix product makes
   std::string_view optimizer;
   int optimizer_slots = 0;  ///< numbers that it keeps beside each parameter
+  Studies studies = {};
   std::unique_ptr<Workload> (*make)(Scale scale);
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmarks/options/options.h"
+#include "ops/core/pass.h"
 #include "ops/profiler/shape_profile.h"
 
 namespace fathom::benchmarks {

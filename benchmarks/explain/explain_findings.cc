@@ -9,6 +9,7 @@
 #include <set>
 
 #include "benchmarks/explain/explain_text.h"
+#include "ops/types/table.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -94,8 +95,8 @@ struct Longer {
     hot += *line.hot();
     const auto more = line.cold();
     cold = cold && more ? std::optional(*cold + *more) : std::nullopt;
-    const auto* kind = ops::kind_of("op:" + line.ops[0].type);
-    elementwise = kind != nullptr && kind->op_class == ops::OpClass::kElementwise;
+    const auto* type = ops::op_type(line.ops[0].type);
+    elementwise = type != nullptr && type->op_class == ops::OpClass::kElementwise;
   }
 
   std::string times() const {

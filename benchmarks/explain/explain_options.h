@@ -1,13 +1,11 @@
 #pragma once
 
-#include <string>
-
-#include "benchmarks/options/preset.h"
+#include "benchmarks/options/options.h"
 
 namespace fathom::benchmarks {
 
-/// Takes the value of --fathom_explain. An explanation has its own rows, and a short time for each
-/// of them. Throws UsageError.
-void settle_explanation(const std::string& typed, const Given& given, Options& options);
+/// Sets what --fathom_explain implies: all cores, hot and cold op rows, a short time for each row.
+/// Does nothing without it. Throws UsageError for an option that cannot stand beside it.
+void resolve_explanation(Options& options);
 
 }  // namespace fathom::benchmarks

@@ -1,13 +1,17 @@
 #include "benchmarks/explain/explainer.h"
 
 #include <algorithm>
-#include <span>
+
+#include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
 namespace {
 
-double median(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
+using Run = RowResult::Run;
+
+double median_us(const std::vector<TimedPass>& repetitions) {
+  std::vector<double> sorted;
+  for (const auto& pass : repetitions) sorted.push_back(pass.median_us);
   const auto middle = sorted.begin() + std::ssize(sorted) / 2;
   std::nth_element(sorted.begin(), middle, sorted.end());
   return *middle;
@@ -26,17 +30,16 @@ std::optional<PeakShare> peak_share(const benchmark::UserCounters& counters) {
 
 }  // namespace
 
-void Explainer::ReportRuns(const std::vector<Run>& runs) {
+void Explainer::add(const RowResult& result) {
   ran_ = true;
-  const Run& first = runs.front();
-  const bool complete =
-      std::none_of(runs.begin(), runs.end(), [](const Run& run) { return failed(run); });
-  const std::string& name = first.run_name.function_name;
-  const auto medians = repetitions(loop_.medians_us(name), first);
-  if (complete && !medians.empty()) {
-    measured_[name] = {.us = median(medians), .peak = peak_share(first.counters)};
-  }
-  next_.ReportRuns(runs);
+  const auto mean = std::find_if(result.runs.begin(), result.runs.end(),
+                                 [](const Run& run) { return run.run_type == Run::RT_Aggregate; });
+  const bool whole = result.failures.empty() || mean != result.runs.end();
+  if (!whole || result.repetitions.empty()) return;
+  const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
+  measured_[result.row->name] = {.us = median_us(result.repetitions),
+                                 .peak = peak_share(run.counters),
+                                 .profile = result.repetitions.back().op_shapes};
 }
 
 std::vector<Explanation> Explainer::explanations(const StepName& step) const {
@@ -68,22 +71,27 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     }
     ExplainedOp& op = ops[places.at(shape.name())];
     if (row.op->in_steps) op.in_steps = row.op->backend;
-    const auto found = measured_.find(row.name);
-    if (found == measured_.end()) continue;
-    if (row.op->in_steps && (row.op->cache == Cache::kCold || row.op->cold_anyway)) {
-      op.cold_us = found->second.us;
+    const Measured* found = measured(row);
+    if (found == nullptr) continue;
+    if (row.op->in_steps && (row.op->cache == Cache::kCold || row.op->exceeds_caches)) {
+      op.cold_us = found->us;
     }
     if (row.op->cache == Cache::kCold) continue;
-    op.hot_us[row.op->backend] = found->second.us;
-    if (row.op->in_steps) op.peak = found->second.peak;
+    op.hot_us[row.op->backend] = found->us;
+    if (row.op->in_steps) op.peak = found->peak;
   }
   const Setting setting{
       .step = step, .device = model.device, .threads = model.threads, .precision = model.precision};
-  const auto found = measured_.find(model.name);
-  if (found == measured_.end()) return explain(setting, std::nullopt, std::move(ops), nullptr);
-  const auto& shapes = loop_.shapes(model.name);
-  return explain(setting, found->second.us, std::move(ops),
-                 shapes.empty() || shapes.back().steps == 0 ? nullptr : &shapes.back());
+  const Measured* found = measured(model);
+  if (found == nullptr) return explain(setting, std::nullopt, std::move(ops), nullptr);
+  const auto& profile = found->profile;
+  return explain(setting, found->us, std::move(ops),
+                 profile && profile->steps > 0 ? &*profile : nullptr);
+}
+
+const Explainer::Measured* Explainer::measured(const Row& row) const {
+  const auto found = measured_.find(row.name);
+  return found == measured_.end() ? nullptr : &found->second;
 }
 
 }  // namespace fathom::benchmarks

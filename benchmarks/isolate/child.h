@@ -6,10 +6,10 @@
 
 namespace fathom::benchmarks {
 
-/// What a child process may take.
+/// Limits of a child process.
 struct Limits {
   double seconds;
-  double bytes;  ///< of memory of its own, what it shares with others left out
+  double bytes;  ///< of memory that no other process shares
 };
 
 /// How a child process ended.

@@ -1,28 +1,36 @@
 #include "benchmarks/isolate/isolation.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
+#include "benchmarks/error.h"
 #include "benchmarks/isolate/child.h"
-#include "benchmarks/output/json_runs.h"
+#include "benchmarks/options/preset.h"
+#include "benchmarks/output/json.h"
 #include "benchmarks/output/peaks_json.h"
+#include "benchmarks/output/reporter.h"
 #include "fixtures/machine/memory.h"
 
 namespace fathom::benchmarks {
 namespace {
 
 namespace fs = std::filesystem;
-using Run = benchmark::BenchmarkReporter::Run;
+using Run = RowResult::Run;
+
+constexpr std::array<Conflict, 2> kConflicts{{
+    {"--fathom_explain", "which watches a step and its ops in one process"},
+    {"--fathom_record", "which measures nothing"},
+}};
 
 constexpr int kFinished = 0;
 constexpr int kFailed = 4;  // and says so in its errors file
 
-/// What a child is told otherwise, or not at all.
+/// Options that a child gets with other values, or not at all.
 constexpr std::string_view kParents[] = {
     "--fathom_isolate",       "--fathom_limit_seconds", "--fathom_limit_gb",  "--fathom_resume",
     "--fathom_samples",       "--fathom_peaks",         "--benchmark_filter", "--benchmark_out",
@@ -62,24 +70,33 @@ double most_memory() {
                    : std::numeric_limits<double>::infinity();
 }
 
-/// What a child that failed says of it.
-std::string reason_in(const std::string& errors) {
-  std::ifstream file(errors);
+/// The first reason in a child's errors file.
+std::string first_reason(const std::string& path) {
+  std::ifstream file(path);
   std::string line;
   std::getline(file, line);
-  const auto failure = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  return failure.is_object() ? failure.value("reason", "") : "";
+  return reason_in_failure(line);
 }
 
 }  // namespace
+
+void resolve_isolation(const Options& options) {
+  if (options.isolate) {
+    refuse_conflicts("--fathom_isolate", kConflicts, options);
+    return;
+  }
+  for (const char* flag : {"--fathom_limit_seconds", "--fathom_limit_gb"}) {
+    if (options.was_typed(flag)) throw UsageError(std::string(flag) + ": needs --fathom_isolate");
+  }
+}
 
 Isolation::Isolation(const Options& options, const ContextEntries& peaks)
     : options_(options), knows_peaks_(!peaks.empty()) {
   if (knows_peaks_) write_peaks(folder_.path("peaks.json"), peaks);
 }
 
-IsolatedRow Isolation::run(const Row& row, int64_t family, const std::function<void()>& tick,
-                           const std::function<void(const std::string& line)>& warn) const {
+RowResult Isolation::run(const Row& row, int64_t family, const std::function<void()>& tick,
+                         const std::function<void(const std::string& line)>& warn) const {
   const std::string out = folder_.path("row.json");
   const std::string samples = folder_.path("row.samples.jsonl");
   for (const auto& file : {out, out + ".errors.jsonl", samples}) fs::remove(file);
@@ -88,19 +105,22 @@ IsolatedRow Isolation::run(const Row& row, int64_t family, const std::function<v
   const std::string errors = folder_.path("stderr");
   const Ended end = run_child(arguments(row), errors, limits, tick);
   auto said = lines_for_user(errors);
+  RowResult result{.row = &row};
   if (end.code != kFinished && end.code != kFailed) {
     std::string reason = end.reason;
     if (reason.empty()) reason = "exit code " + std::to_string(end.code);
     if (!said.empty()) reason += "; it said: " + said.back();
-    return {.runs = {failed_run(row, family, reason)}, .samples = {}};
+    add_runs({failed_run(row, family, reason)}, result);
+    return result;
   }
   for (const auto& line : said) warn(line);
-  IsolatedRow result;
-  if (fs::exists(out)) result.runs = runs_of(nlohmann::json::parse(std::ifstream(out)), family);
+  std::vector<Run> runs;
+  if (fs::exists(out)) runs = runs_in_file(out, family);
   if (end.code == kFailed) {
-    result.runs.push_back(failed_run(row, family, reason_in(out + ".errors.jsonl")));
+    runs.push_back(failed_run(row, family, first_reason(out + ".errors.jsonl")));
   }
-  if (result.runs.empty()) result.runs.push_back(failed_run(row, family, "it measured nothing"));
+  if (runs.empty()) runs.push_back(failed_run(row, family, "it measured nothing"));
+  add_runs(runs, result);
   result.samples = text_of(samples);
   return result;
 }

@@ -5,8 +5,8 @@
 
 namespace fathom::benchmarks {
 
-/// A folder for files of this process alone, gone with it: those that a kill left, the next one
-/// removes.
+/// A temporary folder, removed at destruction. A process that was killed leaves its folder to the
+/// next one, which removes it.
 class ScratchFolder {
  public:
   /// Throws std::runtime_error where there is no room for it.

@@ -9,9 +9,8 @@
 
 namespace fathom::benchmarks {
 
-/// Counts steps that others broke into: a thread of this process had to make way for another
-/// process, or the hypervisor took a CPU away. Looks rarely, and takes what ran since the last look
-/// as one.
+/// Counts disturbed steps: another process took a CPU from a thread of this process, or the
+/// hypervisor did. It looks rarely; a disturbance counts for all steps since the last look.
 class Disturbances {
  public:
   explicit Disturbances(std::filesystem::path root = "/");
@@ -23,7 +22,7 @@ class Disturbances {
     if (seconds_ >= kLook) look();
   }
 
-  /// None where the system does not tell.
+  /// No value where the system does not report it.
   std::optional<int64_t> steps();
 
  private:

@@ -8,14 +8,14 @@
 
 namespace fathom::benchmarks {
 
-/// Joules that the device has taken since this was made: of a CPU its packages by RAPL, what others
-/// run there included; of a GPU the board by NVML.
+/// The energy that a device used since construction. CPU: its packages by RAPL, with what other
+/// processes used. GPU: the board by NVML.
 class Energy {
  public:
   /// `root` is where /sys is.
   explicit Energy(fixtures::Device device, const std::filesystem::path& root = "/");
 
-  /// None where the machine does not tell, or not to this user.
+  /// In joules; no value where the machine does not report it, or not to this user.
   std::optional<double> joules() const;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace fathom::benchmarks {
 
-/// The time that a GPU's current stream spends between begin() and end(), by events in it, summed
-/// over any number of such pairs. Does nothing for the CPU.
+/// Sums the time that a GPU's current stream spends between begin() and end(), by events. Does
+/// nothing for the CPU.
 class GpuTime {
  public:
   explicit GpuTime(fixtures::Device device);

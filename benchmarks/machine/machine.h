@@ -6,17 +6,16 @@
 
 namespace fathom::benchmarks {
 
-/// What the machine does that times depend on.
+/// A setting or a state of the machine that changes times.
 struct MachineFact {
   std::string key;    ///< in the context
-  std::string value;  ///< as the machine tells it
-  std::string doubt;  ///< why times are not to be trusted, and what would mend it; else empty
+  std::string value;  ///< as the machine reports it
+  std::string doubt;  ///< why times are doubtful and how to mend it; empty where they are not
 };
 
-/// What there is to know of the CPUs' governor, turbo, simultaneous multithreading and quota, of
-/// huge pages, of what others take of the CPUs in a tenth of a second each of rest and of work, and
-/// with a GPU of its clock. What the system does not tell is left out. `root` is where /proc and
-/// /sys are.
+/// The CPUs' governor, turbo, simultaneous multithreading and quota; huge pages; the share of the
+/// CPUs that others take in 0.1 s of rest and 0.1 s of work; with a GPU its clock. What the system
+/// does not report is left out. `root` is where /proc and /sys are.
 std::vector<MachineFact> machine_facts(bool with_gpu, const std::filesystem::path& root = "/");
 
 }  // namespace fathom::benchmarks

@@ -5,7 +5,7 @@
 
 namespace fathom::benchmarks {
 
-/// What NVIDIA's management library tells of the first GPU. It comes with the driver and is opened
+/// NVIDIA's management library, asked about the first GPU. It comes with the driver and is opened
 /// on first use.
 class Nvml {
  public:

@@ -57,9 +57,9 @@ double multiply_add_flops(const MultiplyAdd& loop, int threads) {
 /// A square product of `side`, on one backend.
 double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision precision,
                   ops::Backend backend) {
-  const nlohmann::json row{{"m", side}, {"n", side}, {"k", side}};
-  ops::Fields fields(row, "peak");
-  const auto matmul = ops::make_matmul(fields, ops::Pass::kForward);
+  const ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
+  ops::FieldLoader fields(shape);
+  const auto matmul = ops::op_type("matmul")->make(fields, ops::Pass::kForward);
   ops::Tensors inputs = matmul->inputs(0);
   const auto type = precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
   for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);

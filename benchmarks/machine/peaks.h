@@ -9,28 +9,28 @@
 
 namespace fathom::benchmarks {
 
-/// What is this many times the last-level cache finds next to nothing left there from the run
-/// before (STREAM's rule).
+/// Buffers of this many times the last-level cache find next to nothing in it from the run before
+/// (STREAM's rule).
 inline constexpr double kBeyondCache = 4;
 
 /// The best rate that this program reached on this machine.
 struct Peak {
   double rate = 0;   ///< FLOP/s or byte/s; 0 where nothing could be measured
-  std::string from;  ///< what reached it
+  std::string from;  ///< the kernel that reached it
 
   void offer(double reached, const std::string& by);
 };
 
-/// As the context calls it: peak_flops_cpu_threads1_fp32.
+/// The context's key: peak_flops_cpu_threads1_fp32.
 std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision);
-/// As the context calls it: peak_bytes_cpu_threads1.
+/// The context's key: peak_bytes_cpu_threads1.
 std::string bytes_peak_name(fixtures::Device device, int threads);
 
 /// Peaks of devices, thread counts and precisions, measured on first use and kept.
 class Peaks {
  public:
   Peaks() = default;
-  /// Those that need no measuring, by their names.
+  /// With peaks that need no measuring, by their keys.
   explicit Peaks(std::map<std::string, Peak> known) : peaks_(std::move(known)) {}
 
   /// The better of a multiply-add loop in registers and the best square GEMM; about 0.5 s.

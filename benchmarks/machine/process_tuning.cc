@@ -10,7 +10,7 @@
 namespace {
 
 constexpr const char* kQuestion = "mkl_serv_intel_cpu_true";
-constexpr int kLeastMapped = 1 << 30;  // bytes; smaller blocks come from the heap
+constexpr int kMinMapped = 1 << 30;  // bytes; smaller blocks come from the heap
 
 bool native = false;
 
@@ -28,7 +28,7 @@ int mkl_serv_intel_cpu_true() {
 
 namespace fathom::benchmarks {
 
-void choose(Mkl mkl) {
+void set_mkl_dispatch(Mkl mkl) {
   native = mkl == Mkl::kNative;
   const bool asked =
       stock_answer() != nullptr &&
@@ -39,9 +39,9 @@ void choose(Mkl mkl) {
   }
 }
 
-void choose(Malloc malloc) {
+void set_malloc_tuning(Malloc malloc) {
   if (malloc == Malloc::kStock) return;
-  if (mallopt(M_MMAP_THRESHOLD, kLeastMapped) != 1 || mallopt(M_TRIM_THRESHOLD, INT_MAX) != 1) {
+  if (mallopt(M_MMAP_THRESHOLD, kMinMapped) != 1 || mallopt(M_TRIM_THRESHOLD, INT_MAX) != 1) {
     throw UsageError("--fathom_malloc=tuned: this C library does not let its malloc be tuned");
   }
 }

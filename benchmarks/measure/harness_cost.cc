@@ -23,13 +23,13 @@ class EmptyTask final : public Task {
   void run() override {
     if (cold_) spin();
   }
-  void rehearse() override {
+  void warm_up_step() override {
     spin();
     cold_ = false;
   }
   void check() override {}
   void check_finite() override {}
-  Figures figures() const override { return {}; }
+  StepCounts counts() const override { return {}; }
 
  private:
   void spin() const {
@@ -43,12 +43,7 @@ class EmptyTask final : public Task {
 };
 
 Row row(const std::string& name, std::function<std::unique_ptr<Task>()> make) {
-  return {.name = name,
-          .subject = name,
-          .threads = 1,
-          .device = fixtures::Device::kCpu,
-          .precision = fixtures::Precision::kFp32,
-          .make = std::move(make)};
+  return {.name = name, .subject = name, .make = std::move(make)};
 }
 
 std::unique_ptr<Task> make_memnet() {
@@ -68,7 +63,7 @@ std::unique_ptr<Task> make_short_op() {
 
 void bare(benchmark::State& state, Task& task) {
   fixtures::set_threads(1);
-  task.rehearse();
+  task.warm_up_step();
   Task* step = &task;
   benchmark::DoNotOptimize(step);  // a virtual call here, too
   for (auto unused : state) step->run();
@@ -95,8 +90,9 @@ int main(int argc, char** argv) {
   add("bare/empty", [&empty](benchmark::State& state) { bare(state, empty); });
   add("bare/short_op", [&short_op](benchmark::State& state) { bare(state, *short_op); });
   add("bare/memnet_infer", [&memnet](benchmark::State& state) { bare(state, *memnet); });
-  for (const Row& each : rows) {
-    add(each.name, [&loop, &each](benchmark::State& state) { loop.run(state, each); });
+  std::vector<RowRecord> records(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    add(rows[i].name, [&, i](benchmark::State& state) { loop.run(state, rows[i], records[i]); });
   }
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <exception>
 
 #include "benchmarks/machine/disturbances.h"
@@ -20,9 +19,9 @@ using Clock = std::chrono::steady_clock;
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // A step longer than Google Benchmark's minimum time would be reported from a single try.
-constexpr int kLeastSamples = 3;
+constexpr int kMinSamples = 3;
 constexpr double kSingleSampleSeconds = 20;
-constexpr std::size_t kLeastForPercentiles = 5;
+constexpr std::size_t kMinForPercentiles = 5;
 
 // Two clock reads cost some 50 ns: 0.25 % of a sample at most. A GPU sample also pays one
 // synchronisation and two events.
@@ -31,14 +30,14 @@ constexpr double kShortestGpuSample = 1e-3;
 
 // Warm-up ends when a step is no longer faster than the best before it by more than this.
 constexpr double kSteady = 0.02;
-constexpr double kLeastWarmUp = 0.05;
-constexpr double kMostWarmUp = 60;
-constexpr int kMostWarmUpSteps = 10;
-constexpr double kLongSteps = 1;  // seconds from which kMostWarmUpSteps are enough
+constexpr double kMinWarmUp = 0.05;
+constexpr double kMaxWarmUp = 60;
+constexpr int kMaxWarmUpSteps = 10;
+constexpr double kLongSteps = 1;  // seconds from which kMaxWarmUpSteps are enough
 
-// Watched steps after each pass of a row whose ops are asked for.
+// Profiled steps after each pass.
 constexpr double kProfileSeconds = 0.3;
-constexpr int64_t kMostProfiledSteps = 1000;
+constexpr int64_t kMaxProfiledSteps = 1000;
 
 /// The value that `share` of the sorted samples do not exceed (nearest rank).
 double percentile(const std::vector<double>& sorted, double share) {
@@ -49,15 +48,6 @@ double percentile(const std::vector<double>& sorted, double share) {
 std::vector<double> sorted(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values;
-}
-
-/// Those of one row; none before its first.
-template <typename Pass>
-const std::vector<Pass>& passes(const std::map<std::string, std::vector<Pass>>& rows,
-                                const std::string& name) {
-  static const std::vector<Pass> none;
-  const auto found = rows.find(name);
-  return found == rows.end() ? none : found->second;
 }
 
 void set(benchmark::State& state, const std::string& name, double value,
@@ -75,22 +65,25 @@ void set_rate(benchmark::State& state, const std::string& name, double a_step) {
 
 }  // namespace
 
-void Loop::run(benchmark::State& state, const Row& row) {
+void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
   try {
-    if (row.memory != nullptr && !memory_.contains(row.name)) weigh(row);
+    if (row.memory != nullptr && !record.memory) record.memory = measure_memory(row);
     prepare(row);
     stage_(row, "timing");
     const PeakMemory memory(row.device);
     Samples samples = time(state, row);
     if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
-    count(state, row, samples);
-    const double median_us = percentile(sorted(samples.us), 0.50);
+    set_counters(state, row, samples);
+    TimedPass pass{.median_us = percentile(sorted(samples.us), 0.50),
+                   .samples = {},
+                   .op_types = {},
+                   .op_shapes = {}};
     const int64_t timed_steps = std::ssize(samples.us) * samples.steps_per_sample;
-    if (row.samples) samples_[row.name].push_back(std::move(samples));
+    if (row.samples) pass.samples = std::move(samples);
     task_->check_finite();
-    if (row.memory != nullptr) set(state, memory_.at(row.name));
-    if (row.watch != Watch::kNothing) watch(state, row, timed_steps);
-    medians_us_[row.name].push_back(median_us);
+    if (record.memory) set(state, *record.memory);
+    if (row.profiling != Profiling::kNone) profile(state, row, timed_steps, pass);
+    record.passes.push_back(std::move(pass));
   } catch (const std::exception& error) {
     forget();
     std::string reason = error.what();
@@ -99,29 +92,12 @@ void Loop::run(benchmark::State& state, const Row& row) {
   }
 }
 
-const std::vector<StepProfile>& Loop::profiles(const std::string& name) const {
-  return passes(profiles_, name);
-}
-
-const std::vector<ops::ShapeProfile>& Loop::shapes(const std::string& name) const {
-  return passes(shapes_, name);
-}
-
-const std::vector<double>& Loop::medians_us(const std::string& name) const {
-  return passes(medians_us_, name);
-}
-
-std::vector<Samples> Loop::take_samples(const std::string& name) {
-  auto node = samples_.extract(name);
-  return node.empty() ? std::vector<Samples>{} : std::move(node.mapped());
-}
-
-/// On a task of its own, since only what is watched from its making can be told apart.
-void Loop::weigh(const Row& row) {
+/// On a task of its own: the memory log knows only the tensors that it saw made.
+Counters Loop::measure_memory(const Row& row) {
   forget();
   stage_(row, "measuring memory of");
   fixtures::set_threads(row.threads);
-  memory_[row.name] = row.memory();
+  return row.memory();
 }
 
 void Loop::prepare(const Row& row) {
@@ -140,36 +116,31 @@ void Loop::prepare(const Row& row) {
 }
 
 void Loop::warm_up(const Row& row) {
-  first_seconds_ = step_seconds(row, /*rehearse=*/false);
+  const auto seconds_of = [&](void (Task::*step)()) {
+    const auto begin = Clock::now();
+    (*task_.*step)();
+    fixtures::synchronize(row.device);
+    return seconds(Clock::now() - begin);
+  };
+  first_seconds_ = seconds_of(&Task::run);
   task_->check();
   double spent = 0;
   steady_seconds_ = first_seconds_;
   for (int step = 1;; ++step) {
-    const double now = step_seconds(row, /*rehearse=*/true);
+    const double now = seconds_of(&Task::warm_up_step);
     spent += now;
-    const bool steady = now >= (1 - kSteady) * steady_seconds_ && spent >= kLeastWarmUp;
+    const bool steady = now >= (1 - kSteady) * steady_seconds_ && spent >= kMinWarmUp;
     steady_seconds_ = std::min(steady_seconds_, now);
-    if (steady || spent >= kMostWarmUp || (step >= kMostWarmUpSteps && spent >= kLongSteps)) return;
+    if (steady || spent >= kMaxWarmUp || (step >= kMaxWarmUpSteps && spent >= kLongSteps)) return;
   }
-}
-
-double Loop::step_seconds(const Row& row, bool rehearse) {
-  const auto begin = Clock::now();
-  if (rehearse) {
-    task_->rehearse();
-  } else {
-    task_->run();
-  }
-  fixtures::synchronize(row.device);
-  return seconds(Clock::now() - begin);
 }
 
 Samples Loop::time(benchmark::State& state, const Row& row) {
   const double shortest =
       row.device == fixtures::Device::kCpu ? kShortestSample : kShortestGpuSample;
   const auto steps = static_cast<int64_t>(std::ceil(shortest / std::max(steady_seconds_, 1e-9)));
-  const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kLeastSamples;
-  Samples samples{.steps_per_sample = steps, .us = {}, .gpu_us = {}};
+  const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kMinSamples;
+  Samples samples{.steps_per_sample = steps, .us = {}};
   GpuTime gpu(row.device);
   Disturbances disturbances;
   const Energy energy(row.device);
@@ -202,67 +173,51 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   return samples;
 }
 
-void Loop::count(benchmark::State& state, const Row& row, const Samples& samples) {
-  const Figures figures = task_->figures();
-  if (figures.items) set_rate(state, "items_per_second", *figures.items);
-  if (figures.flops) {
-    set_rate(state, "flops", *figures.flops);
+void Loop::set_counters(benchmark::State& state, const Row& row, const Samples& samples) {
+  const StepCounts counts = task_->counts();
+  if (counts.items) set_rate(state, "items_per_second", *counts.items);
+  if (counts.flops) {
+    set_rate(state, "flops", *counts.flops);
     const double peak = peaks_.flops(row.device, row.threads, row.precision).rate;
-    if (peak > 0) set_rate(state, "flops_pct_peak", 100 * *figures.flops / peak);
+    if (peak > 0) set_rate(state, "flops_pct_peak", 100 * *counts.flops / peak);
   }
-  if (figures.bytes) {
-    set_rate(state, "bytes", *figures.bytes);
-    if (figures.working_set >= kBeyondCache * last_level_cache_bytes(row.device, row.threads)) {
+  if (counts.bytes) {
+    set_rate(state, "bytes", *counts.bytes);
+    if (counts.working_set >= kBeyondCache * last_level_cache_bytes(row.device, row.threads)) {
       const double peak = peaks_.bytes(row.device, row.threads).rate;
-      if (peak > 0) set_rate(state, "bytes_pct_peak", 100 * *figures.bytes / peak);
+      if (peak > 0) set_rate(state, "bytes_pct_peak", 100 * *counts.bytes / peak);
     }
   }
   if (row.op && row.op->in_steps) set(state, "in_steps", 1);
-  set(state, figures.counters);
-  if (!figures.label.empty()) state.SetLabel(figures.label);
+  set(state, counts.counters);
+  if (!counts.label.empty()) state.SetLabel(counts.label);
 
   const std::vector<double> us = sorted(samples.us);
   set(state, "first_step_us", first_seconds_ * 1e6);
   set(state, "min_us", us.front());
   if (samples.gpu_us) set(state, "gpu_time_us", *samples.gpu_us);
   set(state, "steps_per_sample", static_cast<double>(samples.steps_per_sample));
-  if (us.size() >= kLeastForPercentiles) {
+  if (us.size() >= kMinForPercentiles) {
     set(state, "p50_us", percentile(us, 0.50));
     set(state, "p95_us", percentile(us, 0.95));
   }
 }
 
-void Loop::watch(benchmark::State& state, const Row& row, int64_t timed_steps) {
+void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass) {
   stage_(row, "profiling");
   const bool singly = row.samples && row.device == fixtures::Device::kCpu;
   const auto enough = std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9));
   const auto steps = std::clamp<int64_t>(singly ? std::max<int64_t>(enough, timed_steps) : enough,
-                                         1, kMostProfiledSteps);
-  if (row.watch == Watch::kShapes) {
-    shapes_[row.name].push_back(ops::shape_profile([this] { task_->run(); }, steps));
+                                         1, kMaxProfiledSteps);
+  if (row.profiling == Profiling::kOpShapes) {
+    pass.op_shapes = ops::shape_profile([this] { task_->run(); }, steps);
     return;
   }
-  const auto run = [&](int64_t count) {
-    for (int64_t step = 0; step < count; ++step) task_->run();
-    fixtures::synchronize(row.device);
-  };
-  const std::clock_t begin = std::clock();
-  StepProfile profile{.steps = steps, .cpu_seconds = 0, .ops = {}, .series = {}};
-  if (singly) {
-    for (int64_t step = 0; step < steps; ++step) {
-      profile.series.push_back(ops::profile([&] { run(1); }));
-    }
-    profile.ops = ops::sum(profile.series);
-  } else if (row.device == fixtures::Device::kCpu) {
-    profile.ops = ops::profile([&] { run(steps); });
-  } else {
-    profile.ops = ops::gpu_profile([&] { run(steps); });
+  pass.op_types = profile_steps(*task_, row.device, steps, singly);
+  const ops::Profile& profiled = pass.op_types->ops;
+  if (profiled.gpu_seconds) {
+    set(state, "gpu_busy_pct", 100 * *profiled.gpu_seconds / profiled.seconds);
   }
-  profile.cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  if (const auto busy = profile.ops.gpu_seconds) {
-    set(state, "gpu_busy_pct", 100 * *busy / profile.ops.seconds);
-  }
-  profiles_[row.name].push_back(std::move(profile));
   set(state, task_->phases_us(steps));
 }
 

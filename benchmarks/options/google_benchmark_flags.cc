@@ -1,15 +1,27 @@
 #include "benchmarks/options/google_benchmark_flags.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 namespace fathom::benchmarks {
 namespace {
 
-/// The value of `--flag=value` or `--flag`; null where `argument` is another one.
+/// The value of `--flag=value`, "" for `--flag`, null for another argument.
 const char* flag_value(const std::string& argument, const std::string& flag) {
   if (argument.rfind(flag, 0) != 0) return nullptr;
   if (argument.size() == flag.size()) return "";
   return argument[flag.size()] == '=' ? argument.c_str() + flag.size() + 1 : nullptr;
+}
+
+/// As Google Benchmark reads a value: all but these mean true.
+bool is_true(std::string value) {
+  std::transform(value.begin(), value.end(), value.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  for (const char* no : {"0", "f", "n", "false", "no", "off"}) {
+    if (value == no) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -26,9 +38,13 @@ std::string google_benchmark_value(const std::vector<std::string>& arguments,
 }
 
 bool lists_tests(const std::vector<std::string>& arguments) {
-  const auto value =
-      google_benchmark_value(arguments, "--benchmark_list_tests", "BENCHMARK_LIST_TESTS", "false");
-  return value != "false" && value != "0";
+  return is_true(
+      google_benchmark_value(arguments, "--benchmark_list_tests", "BENCHMARK_LIST_TESTS", "false"));
+}
+
+bool displays_aggregates_only(const std::vector<std::string>& arguments) {
+  return is_true(google_benchmark_value(arguments, "--benchmark_display_aggregates_only",
+                                        "BENCHMARK_DISPLAY_AGGREGATES_ONLY", "false"));
 }
 
 const std::vector<std::string>& google_benchmark_flags() {

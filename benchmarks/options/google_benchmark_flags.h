@@ -5,16 +5,19 @@
 
 namespace fathom::benchmarks {
 
-/// The value that Google Benchmark will take for one of its flags, which it does not tell: the last
-/// one in `arguments`, else the environment's `variable`, else `fallback`.
+/// The value that Google Benchmark takes for one of its flags: the last one in `arguments`, else
+/// the environment's `variable`, else `fallback`. Google Benchmark has no function for it.
 std::string google_benchmark_value(const std::vector<std::string>& arguments,
                                    const std::string& flag, const char* variable,
                                    const std::string& fallback);
 
-/// Whether it will list the rows, and measure none.
+/// Whether names are to be listed, and nothing to be run (--benchmark_list_tests).
 bool lists_tests(const std::vector<std::string>& arguments);
 
-/// Its flags, for suggestions only.
+/// Whether the display shows aggregates only (--benchmark_display_aggregates_only).
+bool displays_aggregates_only(const std::vector<std::string>& arguments);
+
+/// Every flag of Google Benchmark 1.7.1.
 const std::vector<std::string>& google_benchmark_flags();
 
 }  // namespace fathom::benchmarks

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -8,8 +7,8 @@
 
 namespace fathom::benchmarks {
 
-/// The axes as they are typed.
-struct Typed {
+/// Values as typed, before they become enums and paths.
+struct RawOptions {
   std::vector<std::string> devices;
   std::vector<std::string> precisions;
   std::vector<std::string> backends;
@@ -22,10 +21,11 @@ struct Typed {
   std::string malloc{kMallocNames[0]};
 };
 
-/// Every --fathom_ option: its name, what it means, what it takes.
-void declare(CLI::App& app, Options& options, Typed& typed);
+/// Reads --fathom_ arguments into `options`, and into the result what needs conversion. Throws
+/// UsageError.
+RawOptions read_options(std::vector<std::string> arguments, Options& options);
 
-/// Their names.
+/// The names of all --fathom_ options.
 std::vector<std::string> option_names();
 
 }  // namespace fathom::benchmarks

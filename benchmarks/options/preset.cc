@@ -5,10 +5,11 @@
 
 namespace fathom::benchmarks {
 
-void refuse_beside(const std::string& preset, std::span<const Settled> settled,
-                   const Given& given) {
-  for (const auto& [flag, why] : settled) {
-    if (given(flag)) throw UsageError(preset + ": not together with " + flag + ", " + why);
+void refuse_conflicts(const std::string& preset, std::span<const Conflict> conflicts,
+                      const Options& options) {
+  for (const auto& [flag, why] : conflicts) {
+    if (options.was_typed(flag))
+      throw UsageError(preset + ": not together with " + flag + ", " + why);
   }
 }
 

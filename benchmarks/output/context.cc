@@ -6,21 +6,27 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "benchmarks/output/build_info.h"
 #include "fixtures/machine/cpus.h"
 #include "git_commit.h"
+#include "models/step.h"
 #include "ops/backends/onednn/library.h"
 #include "ops/kernels/cuda/library.h"
+#include "ops/types/table.h"
 
 namespace fathom::benchmarks {
 namespace {
 
-std::string first_match(const std::string& text, const std::string& expression) {
-  std::smatch match;
-  return std::regex_search(text, match, std::regex(expression)) ? match[1].str() : std::string();
+/// The word after the first `marker` that a digit follows.
+std::string version_after(const std::string& text, const std::string& marker) {
+  for (auto at = text.find(marker); at != std::string::npos; at = text.find(marker, at + 1)) {
+    const auto begin = at + marker.size();
+    if (begin == text.size() || text[begin] < '0' || text[begin] > '9') continue;
+    return text.substr(begin, text.find(' ', begin) - begin);
+  }
+  return {};
 }
 
 std::string cpu_model() {
@@ -58,6 +64,11 @@ std::string cuda_version(int number) {
   return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
 }
 
+/// Adds "key:value" to a list with spaces between.
+void add_pair(std::string& list, std::string_view key, std::string_view value) {
+  list += (list.empty() ? "" : " ") + std::string(key) + ':' + std::string(value);
+}
+
 void add_gpu(ContextEntries& entries) {
   const ops::CudaLibrary* library = ops::cuda_library();
   if (library == nullptr) return;
@@ -80,8 +91,8 @@ ContextEntries context(const Options& options) {
       {"git_commit", FATHOM_GIT_COMMIT},
       {"command_line", options.command_line},
       {"libtorch", TORCH_VERSION},
-      {"libtorch_mkl", first_match(at::get_mkl_version(), "Version ([0-9.]+[^ ]*)")},
-      {"libtorch_onednn", first_match(at::get_mkldnn_version(), "v([0-9.]+)")},
+      {"libtorch_mkl", version_after(at::get_mkl_version(), "Version ")},
+      {"libtorch_onednn", version_after(at::get_mkldnn_version(), "v")},
       {"onednn", ops::onednn::version()},
       {"compiler", kCompiler},
       {"compiler_flags", kCompilerFlags},
@@ -103,6 +114,21 @@ ContextEntries context(const Options& options) {
   add_gpu(entries);
   std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
   return entries;
+}
+
+ContextEntries table_context() {
+  std::string batches;
+  std::string variants;
+  std::string classes;
+  for (const auto& workload : models::workloads()) {
+    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+      add_pair(batches, std::string(workload.name) + '/' + std::string(name(mode)),
+               std::to_string(models::default_batch(workload, mode)));
+    }
+    if (!workload.variant_of.empty()) add_pair(variants, workload.name, workload.variant_of);
+  }
+  for (const auto& type : ops::op_types()) add_pair(classes, type.name, ops::name(type.op_class));
+  return {{"default_batches", batches}, {"variant_of", variants}, {"op_classes", classes}};
 }
 
 }  // namespace fathom::benchmarks

@@ -2,44 +2,45 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <functional>
 #include <iostream>
-
-#include "benchmarks/output/op_type_rows.h"
+#include <string_view>
 
 namespace fathom::benchmarks {
 namespace {
 
-/// What a terminal has room for; the JSON holds every counter.
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// Counters for which a terminal has room; the JSON holds every counter.
 constexpr std::array<std::string_view, 6> kConsoleCounters{"items_per_second", "flops",
                                                            "flops_pct_peak",   "bytes_pct_peak",
                                                            "calls_per_step",   "pct_of_step"};
 
+bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
+
 }  // namespace
 
-Display::Display(bool console, const Loop& loop, Progress& progress,
-                 std::function<void()> before_context)
+Display::Display(const Options& options, Progress& progress)
     : google_benchmarks_(*benchmark::CreateDefaultDisplayReporter()),
-      console_(console),
-      loop_(loop),
-      progress_(progress),
-      before_context_(std::move(before_context)) {}
+      options_(options),
+      progress_(progress) {}
 
-bool Display::ReportContext(const Context& context) {
-  before_context_();
+void Display::begin(const Context& context) {
   progress_.wipe();
-  return google_benchmarks_.ReportContext(context);
+  google_benchmarks_.ReportContext(context);
 }
 
-void Display::ReportRuns(const std::vector<Run>& runs) {
-  progress_.finished(runs.front().run_name.function_name);
-  for (const auto& run : runs) {
-    if (!failed(run)) continue;
+void Display::add(const RowResult& result) {
+  progress_.finished(result.row->name);
+  for (const auto& run : result.failures) {
     ++failures_;
     std::cerr << run.benchmark_name() << ": failed: " << failure(run) << '\n';
   }
-  std::vector<Run> shown = with_op_rows(measured(runs), loop_);
-  if (console_) {
+  std::vector<Run> shown = result.runs;
+  if (options_.display_aggregates_only && std::any_of(shown.begin(), shown.end(), is_aggregate)) {
+    std::erase_if(shown, std::not_fn(is_aggregate));
+  }
+  if (options_.console) {
     for (auto& run : shown) {
       std::erase_if(run.counters, [](const auto& counter) {
         return std::find(kConsoleCounters.begin(), kConsoleCounters.end(), counter.first) ==
@@ -48,23 +49,6 @@ void Display::ReportRuns(const std::vector<Run>& runs) {
     }
   }
   if (!shown.empty()) google_benchmarks_.ReportRuns(shown);
-}
-
-void Display::Finalize() { google_benchmarks_.Finalize(); }
-
-std::vector<benchmark::BenchmarkReporter::Run> measured(
-    const std::vector<benchmark::BenchmarkReporter::Run>& runs) {
-  std::vector<benchmark::BenchmarkReporter::Run> kept;
-  std::copy_if(runs.begin(), runs.end(), std::back_inserter(kept),
-               [](const auto& run) { return !failed(run); });
-  for (auto& run : kept) {
-    std::erase_if(run.counters,
-                  [](const auto& counter) { return !std::isfinite(counter.second.value); });
-    for (auto& [name, counter] : run.counters) {
-      if (name.ends_with("_pct_peak")) counter.flags = benchmark::Counter::kDefaults;
-    }
-  }
-  return kept;
 }
 
 }  // namespace fathom::benchmarks

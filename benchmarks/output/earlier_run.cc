@@ -2,11 +2,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 
 #include "benchmarks/error.h"
 #include "benchmarks/google_benchmark.h"
+#include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
 
 namespace fathom::benchmarks {
@@ -34,13 +35,20 @@ std::string rows_of(const std::string& path, const std::string& text) {
   return text.substr(begin + kBegin.size(), end - begin - kBegin.size());
 }
 
-void expect_same(const std::string& path, const nlohmann::json& context, const std::string& key,
+void expect_same(const std::string& path, const FinishedRun& run, const std::string& key,
                  const std::string& now) {
-  const std::string then = context.value(key, "");
+  const auto found = run.context.find(key);
+  const std::string then = found == run.context.end() ? "" : found->second;
   if (then != now) {
     refuse(path, "was measured with " + key + " '" + then + "', now it is '" + now +
                      "'; a run goes on where it began only");
   }
+}
+
+FinishedRun parsed(const std::string& path, const std::string& text) try {
+  return finished_run(text);
+} catch (const std::runtime_error& error) {
+  refuse(path, std::string("no JSON of fathom_bench (") + error.what() + ")");
 }
 
 }  // namespace
@@ -49,18 +57,12 @@ EarlierRun read_earlier_run(const std::string& path, const ContextEntries& conte
   EarlierRun earlier;
   if (!std::filesystem::exists(path)) return earlier;
   const std::string text = read(path);
-  try {
-    const auto document = nlohmann::json::parse(text);
-    const auto& then = document.at("context");
-    then.at("fathom_version");
-    expect_same(path, then, "host_name", benchmark::SystemInfo::Get().name);
-    for (const auto& [key, now] : context) {
-      if (key != "command_line") expect_same(path, then, key, now);
-    }
-    for (const auto& row : document.at("benchmarks")) earlier.finished.insert(row.at("run_name"));
-  } catch (const nlohmann::json::exception& error) {
-    refuse(path, std::string("no JSON of fathom_bench (") + error.what() + ")");
+  const FinishedRun run = parsed(path, text);
+  expect_same(path, run, "host_name", benchmark::SystemInfo::Get().name);
+  for (const auto& [key, now] : context) {
+    if (key != "command_line") expect_same(path, run, key, now);
   }
+  earlier.finished.insert(run.run_names.begin(), run.run_names.end());
   earlier.rows = rows_of(path, text);
   return earlier;
 }
@@ -70,10 +72,7 @@ void keep_finished_samples(const std::string& path, const EarlierRun& earlier) {
   if (!file) return;
   std::string kept;
   for (std::string line; std::getline(file, line);) {
-    const auto sample = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (sample.is_object() && earlier.finished.contains(sample.value("name", ""))) {
-      kept += line + '\n';
-    }
+    if (earlier.finished.contains(name_in_sample(line))) kept += line + '\n';
   }
   replace_file(path, kept);
 }

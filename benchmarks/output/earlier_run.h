@@ -13,9 +13,8 @@ struct EarlierRun {
   std::set<std::string> finished;  ///< their run_name
 };
 
-/// Reads it; empty where there is no file. Throws UsageError where the file cannot be gone on with:
-/// it is no run of this program, or `context` (without peaks) says of this run what it does not
-/// say.
+/// Reads the file; empty where there is none. Throws UsageError for a file that this run cannot go
+/// on with: it is no run of this program, or its context differs from `context` (without peaks).
 EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context);
 
 /// Drops the lines of rows that did not finish from a --fathom_samples file, if there is one.

@@ -12,9 +12,8 @@ namespace fathom::benchmarks {
 /// std::runtime_error with the reason.
 void replace_file(const std::string& path, const std::string& text);
 
-/// --benchmark_out in Google Benchmark's own JSON, replaced as a whole after every benchmark:
-/// whoever reads the path, at whatever moment and after whatever end, finds a valid file. An
-/// earlier file stays until the first row is there.
+/// --benchmark_out in Google Benchmark's own JSON. Every benchmark replaces the whole file, so that
+/// it is valid at every moment and after every end. An earlier file stays until the first row.
 class JsonFile {
  public:
   /// Throws UsageError where the file cannot be made.

@@ -12,23 +12,25 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// What one repetition says of one op type.
+using Profiles = std::vector<const StepProfile*>;  ///< one a repetition
+
+/// The time of one op type in one repetition.
 struct Part {
   const StepProfile* profile;
-  ops::OpTime time;  ///< of a type that a repetition did not see: nothing
+  ops::OpTime time;  ///< empty where the repetition did not run the type
 
   double real() const { return time.seconds / static_cast<double>(profile->steps); }
-  /// LibTorch's threads work for one op at a time, so the steps' CPU time is shared out by time.
+  /// LibTorch's threads work on one op at a time, so each op gets its share of the steps' CPU time.
   double cpu() const { return real() * profile->cpu_seconds / profile->ops.seconds; }
 };
 
-std::vector<Part> parts_of(const std::string& type, std::span<const StepProfile> profiles) {
+std::vector<Part> parts_of(const std::string& type, const Profiles& profiles) {
   std::vector<Part> parts;
-  for (const auto& profile : profiles) {
-    const auto& ops = profile.ops.ops;
+  for (const auto* profile : profiles) {
+    const auto& ops = profile->ops.ops;
     const auto found =
         std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.type == type; });
-    parts.push_back({&profile, found == ops.end() ? ops::OpTime{} : *found});
+    parts.push_back({profile, found == ops.end() ? ops::OpTime{} : *found});
   }
   return parts;
 }
@@ -49,7 +51,7 @@ double statistic(const std::string& aggregate, std::vector<double> values) {
   return aggregate == "cv" ? deviation / mean : deviation;
 }
 
-Run op_run(const Run& row, const std::string& type, std::span<const StepProfile> profiles) {
+Run op_run(const Run& row, const std::string& type, const Profiles& profiles) {
   const auto parts = parts_of(type, profiles);
   Run run = row;
   run.run_name = op_row_name(row.run_name, type);
@@ -89,26 +91,28 @@ benchmark::BenchmarkName op_row_name(benchmark::BenchmarkName row, const std::st
   return row;
 }
 
-std::vector<Run> with_op_rows(std::vector<Run> runs, const Loop& loop) {
-  if (runs.empty()) return runs;
-  const auto& passes = loop.profiles(runs.front().run_name.function_name);
-  const auto profiles = repetitions(passes, runs.front());
+std::vector<Run> op_type_rows(const std::vector<Run>& runs,
+                              std::span<const TimedPass> repetitions) {
+  Profiles profiles;
+  for (const auto& pass : repetitions) {
+    if (pass.op_types) profiles.push_back(&*pass.op_types);
+  }
   std::vector<std::string> types;  // in the order of the first repetition's times
   std::set<std::string> seen;
-  for (const auto& profile : profiles) {
-    for (const auto& op : profile.ops.ops) {
+  for (const auto* profile : profiles) {
+    for (const auto& op : profile->ops.ops) {
       if (seen.insert(op.type).second) types.push_back(op.type);
     }
   }
-  const std::vector<Run> rows = runs;
+  std::vector<Run> rows;
   for (const auto& type : types) {
-    for (const auto& row : rows) {
-      if (row.repetition_index < std::ssize(profiles)) {  // the last ones may have failed
-        runs.push_back(op_run(row, type, profiles));
+    for (const auto& run : runs) {
+      if (run.repetition_index < std::ssize(profiles)) {  // the last ones may have failed
+        rows.push_back(op_run(run, type, profiles));
       }
     }
   }
-  return runs;
+  return rows;
 }
 
 }  // namespace fathom::benchmarks

@@ -1,20 +1,21 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
-#include "benchmarks/measure/loop.h"
+#include "benchmarks/measure/row_result.h"
 
 namespace fathom::benchmarks {
 
 /// The name of the row of an op type inside a model row.
 benchmark::BenchmarkName op_row_name(benchmark::BenchmarkName row, const std::string& type);
 
-/// `runs`, all of one row, and after them a run for each op type inside the row's step where the
-/// loop has watched it: `<row>/op:<type>`, with the time a step, for each repetition and for each
-/// aggregate over them.
-std::vector<benchmark::BenchmarkReporter::Run> with_op_rows(
-    std::vector<benchmark::BenchmarkReporter::Run> runs, const Loop& loop);
+/// Runs `<row>/op:<type>` with the time of each op type in a step, for each of `runs`: repetitions
+/// of one row, or aggregates over them. Empty where the repetitions have no profile.
+std::vector<benchmark::BenchmarkReporter::Run> op_type_rows(
+    const std::vector<benchmark::BenchmarkReporter::Run>& runs,
+    std::span<const TimedPass> repetitions);
 
 }  // namespace fathom::benchmarks

@@ -2,13 +2,12 @@
 
 #include <array>
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "benchmarks/error.h"
+#include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
 
 namespace fathom::benchmarks {
@@ -56,14 +55,10 @@ ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks) {
 }
 
 std::map<std::string, Peak> read_peaks(const std::string& path) {
-  std::ifstream file(path);
-  const auto document = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
   std::map<std::string, Peak> peaks;
-  if (document.is_object() && document.contains("context") && document["context"].is_object()) {
-    for (const auto& [key, value] : document["context"].items()) {
-      if (key.rfind("peak_", 0) != 0 || !value.is_string()) continue;
-      if (const Peak peak = parsed(value); peak.rate > 0) peaks[key] = peak;
-    }
+  for (const auto& [key, value] : context_in_file(path)) {
+    if (!key.starts_with("peak_")) continue;
+    if (const Peak peak = parsed(value); peak.rate > 0) peaks[key] = peak;
   }
   if (peaks.empty()) {
     throw UsageError("--fathom_peaks=" + path +
@@ -73,9 +68,7 @@ std::map<std::string, Peak> read_peaks(const std::string& path) {
 }
 
 void write_peaks(const std::string& path, const ContextEntries& context) {
-  nlohmann::json entries;
-  for (const auto& [key, value] : context) entries[key] = value;
-  replace_file(path, nlohmann::json{{"context", entries}}.dump() + '\n');
+  replace_file(path, context_json({context.begin(), context.end()}));
 }
 
 }  // namespace fathom::benchmarks

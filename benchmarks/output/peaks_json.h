@@ -10,12 +10,12 @@
 
 namespace fathom::benchmarks {
 
-/// The peaks that shares of `rows` refer to, as the context tells them: "118.2 GFLOP/s, oneDNN
-/// GEMM". Measures those that are not known.
+/// Context entries for the peaks that `rows` are compared with: "118.2 GFLOP/s, oneDNN GEMM".
+/// Measures those that are not known.
 ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks);
 
-/// The peaks that the context of a --benchmark_out file tells, by their names there
-/// (--fathom_peaks). Throws UsageError for a file without any.
+/// The peaks in the context of a --benchmark_out file, by their keys (--fathom_peaks). Throws
+/// UsageError for a file without any.
 std::map<std::string, Peak> read_peaks(const std::string& path);
 
 /// A file for read_peaks(). Throws std::runtime_error with the reason.

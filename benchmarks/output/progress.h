@@ -13,10 +13,9 @@ class Progress {
  public:
   Progress();
 
-  /// `expected` are seconds by row, which need to be right only beside each other.
+  /// `expected` holds seconds by row; only their ratios count.
   void start(std::map<std::string, double> expected);
-  /// One line of how many rows there are and how long they may take, to be read on no terminal,
-  /// too.
+  /// Prints the number of rows and the estimated time, even where stderr is no terminal.
   void announce();
   void show(const std::string& row, const std::string& stage);
   /// Another stage of the row that was shown last.
@@ -36,7 +35,7 @@ class Progress {
   std::string row_;
   std::set<std::string> done_;
   double total_seconds_ = 0;  ///< expected
-  double done_seconds_ = 0;   ///< of them, those of finished rows
+  double done_seconds_ = 0;   ///< of finished rows
   std::chrono::steady_clock::time_point begin_;
 };
 

@@ -11,24 +11,25 @@
 
 namespace fathom::benchmarks {
 
-void record_shapes(const std::vector<Row>& rows, const std::string& directory, Progress& progress) {
+void record_shapes(const std::vector<Row>& rows, const std::string& directory,
+                   const std::function<void(const std::string&)>& note) {
   fixtures::set_threads(fixtures::usable_cores());
   for (const auto& workload : models::workloads()) {
     const std::string name(workload.name);
-    const bool wanted = std::any_of(
-        rows.begin(), rows.end(), [&](const Row& row) { return row.name.starts_with(name + '/'); });
+    const bool wanted = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+      return row.step && row.step->workload == name;
+    });
     if (!wanted) continue;
-    progress.note("recording " + name);
+    note("recording " + name);
     const auto path = std::filesystem::path(directory) / (name + ".json");
     std::ofstream file(path);
-    file << models::recorded_shapes(workload);
+    file << models::record_shapes_json(workload);
     file.close();
     if (!file) {
       throw UsageError("--fathom_record=" + directory + ": " + path.string() +
                        " cannot be written (" + std::strerror(errno) + ")");
     }
   }
-  progress.wipe();
 }
 
 }  // namespace fathom::benchmarks

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <set>
-#include <stdexcept>
 
 #include "benchmarks/error.h"
 #include "benchmarks/tasks/fixture_task.h"
 #include "benchmarks/tasks/model_task.h"
 #include "benchmarks/tasks/op_task.h"
+#include "models/table.h"
 #include "ops/backends/vendor.h"
+#include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -30,38 +30,18 @@ std::string token(std::string_view key, Value value) {
   return text;
 }
 
-/// A subject's name is `head` + threads + `tail`; one row for each thread count that its device
-/// and its code have.
-struct Subject {
-  std::string head;
-  std::string tail;
-  Device device;
-  Precision precision;
-  std::function<std::unique_ptr<Task>()> make;
-  bool serial = false;  ///< runs with one thread whatever is asked for
-  Rates rates = {};
-  Watch watch = Watch::kNothing;
-  std::function<Counters()> memory = {};
-  std::optional<ops::Cost> cost = {};
-  std::optional<RowOp> op = {};
-};
-
-void add_rows(std::vector<Row>& rows, const Options& options, const Subject& subject) {
+/// Adds a row for each thread count that its device and its code have. Its name is `head` + threads
+/// + `tail`.
+void add_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
+              const std::string& tail, const Row& row, bool serial = false) {
   const std::vector<int> threads =
-      subject.device == Device::kCpu && !subject.serial ? options.threads : std::vector<int>{1};
+      row.device == Device::kCpu && !serial ? options.threads : std::vector<int>{1};
   for (const int n : threads) {
-    rows.push_back({.name = subject.head + token("threads", n) + subject.tail,
-                    .subject = subject.head + subject.tail,
-                    .threads = n,
-                    .device = subject.device,
-                    .precision = subject.precision,
-                    .make = subject.make,
-                    .rates = subject.rates,
-                    .watch = subject.watch,
-                    .memory = subject.memory,
-                    .samples = !options.samples.empty(),
-                    .cost = subject.cost,
-                    .op = subject.op});
+    Row& one = rows.emplace_back(row);
+    one.name = head + token("threads", n) + tail;
+    one.subject = head + tail;
+    one.threads = n;
+    one.samples = !options.samples.empty();
   }
 }
 
@@ -81,9 +61,9 @@ void each_machine(const Options& options, Visit visit) {
   }
 }
 
-Watch watch(const Options& options, Device device) {
-  if (options.explain) return device == Device::kCpu ? Watch::kShapes : Watch::kNothing;
-  return options.profile ? Watch::kTypes : Watch::kNothing;
+Profiling profiling(const Options& options, Device device) {
+  if (options.explain) return device == Device::kCpu ? Profiling::kOpShapes : Profiling::kNone;
+  return options.profile ? Profiling::kOpTypes : Profiling::kNone;
 }
 
 std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRow& workload,
@@ -97,7 +77,8 @@ std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRo
   return {batches.begin(), batches.end()};
 }
 
-/// Backward, a multiply-add costs two more; an update reads and writes each parameter some times.
+/// Training costs two more multiply-adds for each of the forward pass; an update reads and writes
+/// each parameter several times.
 ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOptions& step) {
   const bool train = step.mode == models::Mode::kTrain;
   const auto macs =
@@ -107,92 +88,70 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
           .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
 }
 
-void add_models(std::vector<Row>& rows, const Options& options) {
-  if (!wanted(options, Backend::kTorch)) return;
-  for (const auto& workload : models::workloads()) {
-    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
-      if (options.explain && *options.explain != StepName{std::string(workload.name), mode})
-        continue;
-      const std::vector<int64_t> batches = batches_of(options, workload, mode);
-      each_machine(options, [&](Device device, Precision precision) {
-        for (const int64_t batch : batches) {
-          const models::StepOptions step{.mode = mode,
-                                         .device = device,
-                                         .precision = precision,
-                                         .batch = batch,
-                                         .seed = options.seed,
-                                         .data = options.data};
-          const auto memory = [&workload, step] { return memory_counters(workload, step); };
-          add_rows(rows, options,
-                   {.head = std::string(workload.name) + '/' + std::string(name(mode)) +
-                            token("device", device),
-                    .tail = token("batch", batch) + token("precision", precision) +
-                            token("backend", Backend::kTorch),
-                    .device = device,
-                    .precision = precision,
-                    .make = [&workload, step] { return make_model_task(workload, step); },
-                    .rates = {.flops = true},
-                    .watch = watch(options, device),
-                    .memory = options.memory ? memory : std::function<Counters()>{},
-                    .cost = rough_cost(workload, step)});
-        }
-      });
+void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
+               models::Mode mode) {
+  const std::vector<int64_t> batches = batches_of(options, workload, mode);
+  each_machine(options, [&](Device device, Precision precision) {
+    for (const int64_t batch : batches) {
+      const models::StepOptions step{.mode = mode,
+                                     .device = device,
+                                     .precision = precision,
+                                     .batch = batch,
+                                     .seed = options.seed,
+                                     .data = options.data};
+      const auto memory = [&workload, step] { return memory_counters(workload, step); };
+      const std::string name(workload.name);
+      add_rows(
+          rows, options, name + '/' + std::string(models::name(mode)) + token("device", device),
+          token("batch", batch) + token("precision", precision) + token("backend", Backend::kTorch),
+          {.device = device,
+           .precision = precision,
+           .make = [&workload, step] { return make_model_task(workload, step); },
+           .rates = {.flops = true},
+           .profiling = profiling(options, device),
+           .memory = options.memory ? memory : std::function<Counters()>{},
+           .cost = rough_cost(workload, step),
+           .step = StepName{name, mode}});
     }
-  }
+  });
 }
 
+/// Whether `step` runs ops of this shape.
 bool is_part(const ops::ShapeRow& shape, const StepName& step) {
   const bool train = step.mode == models::Mode::kTrain;
   return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
 }
 
-/// Whose code the workloads run.
+/// The backend whose code the workloads run.
 Backend backend_in_steps(const ops::Op& op, Device device) {
   const bool native = op.native_in_steps() && is_here(Backend::kNative, device);
   return native ? Backend::kNative : Backend::kTorch;
 }
 
-void add_ops(std::vector<Row>& rows, const Options& options) {
-  std::vector<ops::ShapeRow> shapes = ops::recorded_shapes();
-  if (!options.shapes.empty()) {
-    for (auto& shape : ops::read_shapes(options.shapes)) shapes.push_back(std::move(shape));
-  }
-  for (const auto& each : shapes) {
-    if (options.explain && !is_part(each, *options.explain)) continue;
-    const auto shape = std::make_shared<const ops::ShapeRow>(each);
-    each_machine(options, [&](Device device, Precision precision) {
-      const Backend in_steps = backend_in_steps(*shape->op, device);
-      for (const Backend backend : shape->op->backends()) {
-        if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;
-        for (const Cache cache : options.caches) {
-          const OpOptions op{.device = device,
-                             .precision = precision,
-                             .backend = backend,
-                             .cache = cache,
-                             .seed = options.seed};
-          const bool cold_anyway = options.explain && runs_cold_anyway(*shape->op, op);
-          if (cache == Cache::kCold && !runs_cold(*shape->op, op)) continue;
-          if (cache == Cache::kCold && (cold_anyway || (options.explain && backend != in_steps))) {
-            continue;
-          }
-          add_rows(rows, options,
-                   {.head = shape->name() + token("device", device),
-                    .tail = token("precision", precision) + token("cache", cache) +
-                            token("backend", backend),
-                    .device = device,
-                    .precision = precision,
-                    .make = [shape, op] { return make_op_task(*shape, op); },
-                    .rates = {.flops = true, .bytes = true},
-                    .cost = shape->op->cost(precision),
-                    .op = RowOp{.shape = shape,
-                                .backend = backend,
-                                .in_steps = backend == in_steps,
-                                .cache = cache,
-                                .cold_anyway = cold_anyway}});
-        }
-      }
-    });
-  }
+/// Whether rows of `op` belong to --fathom_explain: cold rows only of the code that the steps run,
+/// and only where hot calls are not cold, too.
+bool explains(const RowOp& op) {
+  return op.cache == Cache::kHot || (op.in_steps && !op.exceeds_caches);
+}
+
+void add_op(std::vector<Row>& rows, const Options& options,
+            const std::shared_ptr<const ops::ShapeRow>& shape, const OpOptions& op, bool in_steps) {
+  if (op.cache == Cache::kCold && !runs_cold(*shape->op, op)) return;
+  const RowOp made{.shape = shape,
+                   .backend = op.backend,
+                   .in_steps = in_steps,
+                   .cache = op.cache,
+                   .exceeds_caches = options.explain && exceeds_caches(*shape->op, op)};
+  if (options.explain && !explains(made)) return;
+  add_rows(
+      rows, options, shape->name() + token("device", op.device),
+      token("precision", op.precision) + token("cache", op.cache) + token("backend", op.backend),
+      {.device = op.device,
+       .precision = op.precision,
+       .make = [shape, op] { return make_op_task(*shape, op); },
+       .rates = {.flops = true, .bytes = true},
+       .cost = shape->op->cost(op.precision),
+       .op = made});
 }
 
 void add_fixtures(std::vector<Row>& rows, const Options& options) {
@@ -205,21 +164,58 @@ void add_fixtures(std::vector<Row>& rows, const Options& options) {
     const FixtureOptions given{
         .seed = options.seed, .data = options.data, .replay = options.replay};
     add_rows(rows, options,
-             {.head = "fixture/" + std::string(fixture.name) + token("device", fixture.device),
-              .tail = "",
-              .device = fixture.device,
-              .precision = Precision::kFp32,
-              .make = [&fixture, given] { return fixture.make(given); },
-              .serial = fixture.serial});
+             "fixture/" + std::string(fixture.name) + token("device", fixture.device), "",
+             {.device = fixture.device, .make = [&fixture, given] { return fixture.make(given); }},
+             fixture.serial);
   }
 }
 
 }  // namespace
 
-std::vector<Row> make_rows(const Options& options) {
+std::vector<Row> step_rows(const Options& options) {
   std::vector<Row> rows;
-  add_models(rows, options);
-  add_ops(rows, options);
+  if (!wanted(options, Backend::kTorch)) return rows;
+  for (const auto& workload : models::workloads()) {
+    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+      const StepName step{std::string(workload.name), mode};
+      if (!options.explain || *options.explain == step) add_steps(rows, options, workload, mode);
+    }
+  }
+  return rows;
+}
+
+std::vector<Row> op_rows(const Options& options) {
+  std::vector<ops::ShapeRow> shapes;
+  const auto add = [&](std::vector<ops::ShapeRow> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(shapes));
+  };
+  for (const auto& workload : models::workloads()) add(ops::embedded_shapes(workload.name));
+  if (!options.shapes.empty()) add(ops::read_shapes(options.shapes));
+  std::vector<Row> rows;
+  for (auto& each : shapes) {
+    if (options.explain && !is_part(each, *options.explain)) continue;
+    const auto shape = std::make_shared<const ops::ShapeRow>(std::move(each));
+    each_machine(options, [&](Device device, Precision precision) {
+      const Backend in_steps = backend_in_steps(*shape->op, device);
+      for (const Backend backend : shape->op->backends()) {
+        if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;
+        for (const Cache cache : options.caches) {
+          const OpOptions op{.device = device,
+                             .precision = precision,
+                             .backend = backend,
+                             .cache = cache,
+                             .seed = options.seed};
+          add_op(rows, options, shape, op, backend == in_steps);
+        }
+      }
+    });
+  }
+  return rows;
+}
+
+std::vector<Row> make_rows(const Options& options) {
+  std::vector<Row> rows = step_rows(options);
+  for (auto& row : op_rows(options)) rows.push_back(std::move(row));
   if (!options.explain) add_fixtures(rows, options);
   std::set<std::string> names;
   for (const auto& row : rows) {
@@ -227,24 +223,6 @@ std::vector<Row> make_rows(const Options& options) {
       throw UsageError(row.name + ": two rows have this name, expected one");
   }
   return rows;
-}
-
-std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter) {
-  if (filter.empty() || filter == "all") return rows;
-  const bool inverted = filter[0] == '-';
-  std::regex expression;
-  try {
-    expression.assign(inverted ? filter.substr(1) : filter,
-                      std::regex::extended | std::regex::nosubs);
-  } catch (const std::regex_error& error) {
-    throw UsageError("--benchmark_filter=" + filter + ": no POSIX extended regular expression (" +
-                     error.what() + ")");
-  }
-  std::vector<Row> found;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const Row& row) {
-    return std::regex_search(row.name + kNameSuffix, expression) != inverted;
-  });
-  return found;
 }
 
 }  // namespace fathom::benchmarks

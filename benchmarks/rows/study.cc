@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "benchmarks/error.h"
+#include "benchmarks/options/preset.h"
+#include "models/table.h"
+#include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
 namespace {
 
-/// Options that a study settles itself, and why.
-constexpr std::array<Settled, 8> kSettled{{
+using models::StudyShare;
+
+constexpr std::array<Conflict, 8> kConflicts{{
     {"--fathom_explain", "which has rows of its own"},
     {"--fathom_record", "which measures nothing"},
     {"--fathom_batch", "it sweeps batches around Fathom's"},
@@ -21,15 +24,6 @@ constexpr std::array<Settled, 8> kSettled{{
     {"--fathom_shapes", "its op shapes are those of the workloads"},
 }};
 
-/// Rows of one kind: those that `filter` finds under options that differ from the user's.
-struct Part {
-  const char* filter;
-  void (*change)(Options&);
-  bool samples = false;  ///< each step's times are kept
-};
-
-void watch(Options& options) { options.profile = true; }
-
 void keep_most_threads(Options& options) {
   options.threads = {*std::max_element(options.threads.begin(), options.threads.end())};
 }
@@ -38,20 +32,19 @@ void keep_fewest_threads(Options& options) {
   options.threads = {*std::min_element(options.threads.begin(), options.threads.end())};
 }
 
-void weigh(Options& options) {
+void profile(Options& options) { options.profile = true; }
+
+void measure_memory(Options& options) {
   keep_most_threads(options);
   options.memory = true;
 }
 
 void sweep_batches(Options& options) {
-  weigh(options);
+  measure_memory(options);
   options.batch_scales = {0.25, 0.5, 1};
-}
-
-void sweep_more_batches(Options& options) {
-  weigh(options);
+  if (options.study == Study::kShort) return;
   options.profile = true;
-  options.batch_scales = {0.25, 0.5, 1, 2};
+  options.batch_scales.push_back(2);
 }
 
 void run_ops_hot_and_cold(Options& options) {
@@ -59,31 +52,53 @@ void run_ops_hot_and_cold(Options& options) {
   options.caches = {Cache::kHot, Cache::kCold};
 }
 
-/// Of speech the short study takes the variant of 150 frames: a step of the full one takes minutes.
-const std::vector<Part>& parts(Study study) {
-  static const std::vector<Part> brief{
-      {"^(memnet|autoenc|deepq|seq2seq)/", watch, /*samples=*/true},
-      {"^(residual|vgg|alexnet|speech_150)/", watch},
-      {"^(memnet|autoenc|deepq|seq2seq|residual|vgg|alexnet|speech_150)/infer/", weigh},
-      {"^(memnet|autoenc|deepq|seq2seq|residual|vgg|alexnet|speech_150)/train/", sweep_batches},
-      {"^op/[^/]*/(memnet|autoenc|deepq|seq2seq|residual)/", run_ops_hot_and_cold},
-  };
-  static const std::vector<Part> full{
-      {"^(memnet|autoenc|deepq|seq2seq|residual|vgg|alexnet|speech)/", watch, /*samples=*/true},
-      {"^(memnet|autoenc|deepq|seq2seq|residual|vgg|alexnet|speech)/infer/", weigh},
-      {"^(memnet|autoenc|deepq|seq2seq|residual|vgg|alexnet|speech)/train/", sweep_more_batches},
-      {"^op/[^/]*/(memnet|autoenc|deepq|seq2seq|residual|vgg|alexnet|speech)/",
-       run_ops_hot_and_cold},
-  };
-  return study == Study::kShort ? brief : full;
+StudyShare share(Study study, const std::string& workload) {
+  const models::Studies& studies = models::workload(workload).studies;
+  return study == Study::kShort ? studies.brief : studies.full;
+}
+
+const std::string& workload_of(const Row& row) {
+  return row.step ? row.step->workload : row.op->shape->workload;
+}
+
+bool has_step_times(const Row& row, StudyShare share) {
+  return row.step && share == StudyShare::kStepTimes;
+}
+
+bool has_steps_only(const Row& row, StudyShare share) {
+  return row.step && (share == StudyShare::kSteps || share == StudyShare::kOps);
+}
+
+bool infers(const Row& row, StudyShare share) {
+  return row.step && row.step->mode == models::Mode::kInfer && share != StudyShare::kNothing;
+}
+
+bool trains(const Row& row, StudyShare share) {
+  return row.step && row.step->mode == models::Mode::kTrain && share != StudyShare::kNothing;
 }
 
 /// Cold rows tell what the step's own code pays for memory.
-bool is_needed(const Row& row) {
-  return !row.op || row.op->cache == Cache::kHot || row.op->in_steps;
+bool is_needed_op(const Row& row, StudyShare share) {
+  return row.op && share >= StudyShare::kOps && (row.op->cache == Cache::kHot || row.op->in_steps);
 }
 
-/// Steps are counted as benchmarks/loop.cc and op_task.cc run them at least.
+/// Rows of one kind, made under options that differ from the user's.
+struct Part {
+  std::vector<Row> (*make)(const Options&);
+  void (*change)(Options&);
+  bool (*takes)(const Row&, StudyShare);
+  bool samples = false;  ///< keeps the time of every step
+};
+
+constexpr std::array<Part, 5> kParts{{
+    {step_rows, profile, has_step_times, /*samples=*/true},
+    {step_rows, profile, has_steps_only},
+    {step_rows, measure_memory, infers},
+    {step_rows, sweep_batches, trains},
+    {op_rows, run_ops_hot_and_cold, is_needed_op},
+}};
+
+/// Counts steps as measure/loop.cc and tasks/op_task.cc run them at least.
 double expected_seconds(const Row& row, Peaks& peaks) {
   constexpr double kShareOfPeak = 0.6;
   constexpr double kBytesPerSecond = 1e10;
@@ -91,17 +106,16 @@ double expected_seconds(const Row& row, Peaks& peaks) {
   if (!row.cost) return 1;
   const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
   const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
-  const double steps = 5 + (row.op ? 4 : 0) + (row.watch != Watch::kNothing ? 2 : 0) +
+  const double steps = 5 + (row.op ? 4 : 0) + (row.profiling != Profiling::kNone ? 2 : 0) +
                        (row.memory != nullptr ? 2 : 0);
   return steps * step + kAround;
 }
 
 }  // namespace
 
-void settle_study(const std::string& typed, const Given& given, Options& options) {
-  const auto* const name = std::find(kStudyNames.begin(), kStudyNames.end(), typed);
-  options.study = static_cast<Study>(name - kStudyNames.begin());
-  refuse_beside("--fathom_study", kSettled, given);
+void resolve_study(Options& options) {
+  if (!options.study) return;
+  refuse_conflicts("--fathom_study", kConflicts, options);
   if (options.out.empty()) throw UsageError("--fathom_study: needs --benchmark_out=FILE, in JSON");
   if (options.samples.empty()) options.samples = options.out + ".samples.jsonl";
   shorten_rows(options);
@@ -110,12 +124,12 @@ void settle_study(const std::string& typed, const Given& given, Options& options
 std::vector<Row> study_rows(const Options& options) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> places;
-  for (const auto& [filter, change, samples] : parts(*options.study)) {
+  for (const auto& part : kParts) {
     Options changed = options;
-    if (!samples) changed.samples.clear();
-    change(changed);
-    for (auto& row : filtered(make_rows(changed), filter)) {
-      if (!is_needed(row)) continue;
+    if (!part.samples) changed.samples.clear();
+    part.change(changed);
+    for (auto& row : part.make(changed)) {
+      if (!part.takes(row, share(*options.study, workload_of(row)))) continue;
       const auto [place, added] = places.try_emplace(row.name, rows.size());
       if (added) {
         rows.push_back(std::move(row));

@@ -49,13 +49,13 @@ class AtariStep final : public Task {
   }
   void check_finite() override {}
 
-  Figures figures() const override {
-    Figures figures;
-    figures.items = 1;
-    figures.counters.emplace_back("resets_per_step",
-                                  static_cast<double>(resets_) / static_cast<double>(steps_));
-    figures.label = environment_->name();
-    return figures;
+  StepCounts counts() const override {
+    StepCounts counts;
+    counts.items = 1;
+    counts.counters.emplace_back("resets_per_step",
+                                 static_cast<double>(resets_) / static_cast<double>(steps_));
+    counts.label = environment_->name();
+    return counts;
   }
 
  private:
@@ -79,8 +79,8 @@ class Preprocess final : public Task {
     }
     const auto screen = environment->screen();
     screen_.assign(screen.begin(), screen.end());
-    figures_.items = 1;
-    figures_.label = environment->name();
+    counts_.items = 1;
+    counts_.label = environment->name();
   }
 
   void run() override { fixtures::preprocess(screen_, frame_); }
@@ -100,12 +100,12 @@ class Preprocess final : public Task {
   }
   void check_finite() override {}
 
-  Figures figures() const override { return figures_; }
+  StepCounts counts() const override { return counts_; }
 
  private:
   std::vector<uint8_t> screen_;
   std::array<uint8_t, fixtures::kFrameBytes> frame_{};
-  Figures figures_;
+  StepCounts counts_;
 };
 
 /// A batch out of a full replay memory, into tensors that are there.
@@ -120,10 +120,10 @@ class ReplaySample final : public Task {
     fixtures::fill(*environment, replay_, random_, options.data.progress);
     // Of a transition 5 frames are read and two states written.
     constexpr std::size_t kFrames = 3 * fixtures::kStateFrames + 1;
-    figures_.items = kBatch;
-    figures_.bytes = static_cast<double>(kBatch) * kFrames * fixtures::kFrameBytes;
-    figures_.counters.emplace_back("replay_frames", static_cast<double>(options.replay));
-    figures_.label = environment->name();
+    counts_.items = kBatch;
+    counts_.bytes = static_cast<double>(kBatch) * kFrames * fixtures::kFrameBytes;
+    counts_.counters.emplace_back("replay_frames", static_cast<double>(options.replay));
+    counts_.label = environment->name();
   }
 
   void run() override { replay_.sample(random_, batch_); }
@@ -137,13 +137,13 @@ class ReplaySample final : public Task {
   }
   void check_finite() override {}
 
-  Figures figures() const override { return figures_; }
+  StepCounts counts() const override { return counts_; }
 
  private:
   Random random_;
   fixtures::Replay replay_;
   fixtures::Batch batch_;
-  Figures figures_;
+  StepCounts counts_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The copy of a batch to the GPU, which Fathom's runtime timed with the step and ours leaves out.
+// The copy of a batch to the GPU, which Fathom's runtime timed with the step and our steps leave
+// out.
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 
@@ -20,8 +21,8 @@ class CopyTask final : public Task {
             .batches[0][fixtures::kImages];
     if (pinned) from_ = from_.pin_memory();
     to_ = at::empty_like(from_, fixtures::torch_device(fixtures::Device::kCuda));
-    figures_.items = kBatch;
-    figures_.bytes = static_cast<double>(from_.nbytes());
+    counts_.items = kBatch;
+    counts_.bytes = static_cast<double>(from_.nbytes());
   }
 
   void run() override { to_.copy_(from_, /*non_blocking=*/true); }
@@ -29,12 +30,12 @@ class CopyTask final : public Task {
     if (!at::equal(to_.cpu(), from_)) throw std::runtime_error("the copy differs from its source");
   }
   void check_finite() override {}
-  Figures figures() const override { return figures_; }
+  StepCounts counts() const override { return counts_; }
 
  private:
   at::Tensor from_;
   at::Tensor to_;
-  Figures figures_;
+  StepCounts counts_;
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ struct FixtureRow {
   bool serial = false;  ///< one thread, whatever the options ask for
 };
 
-/// Every fixture benchmark; a new one is its maker below and a row.
+/// Every fixture benchmark. A new one needs a maker below and a row.
 const std::vector<FixtureRow>& fixture_rows();
 
 std::unique_ptr<Task> make_jpeg_decode(const FixtureOptions& options);

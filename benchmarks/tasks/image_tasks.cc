@@ -49,8 +49,8 @@ std::vector<File> files(const FixtureOptions& options) {
     for (uint64_t i = 0; i < kImages; ++i) files.push_back(synthetic_file(options.seed + i));
     return files;
   }
-  constexpr int64_t kMostClasses = 1000;
-  const auto found = fixtures::imagenet_files(options.data, kMostClasses, kImages, options.seed);
+  constexpr int64_t kMaxClasses = 1000;
+  const auto found = fixtures::imagenet_files(options.data, kMaxClasses, kImages, options.seed);
   for (std::size_t i = 0; i < kImages; ++i) {
     const auto& path = found[i % found.size()].path;
     files.push_back({path, fixtures::read_file(path, 256 << 20)});
@@ -63,8 +63,8 @@ class ImageTask : public Task {
   explicit ImageTask(const FixtureOptions& options) : seed_(options.seed), files_(files(options)) {
     double bytes = 0;
     for (const auto& file : files_) bytes += static_cast<double>(file.bytes.size());
-    figures_.items = kImages;
-    figures_.counters.emplace_back("file_bytes", bytes / kImages);
+    counts_.items = kImages;
+    counts_.counters.emplace_back("file_bytes", bytes / kImages);
   }
 
   void run() override {
@@ -75,7 +75,7 @@ class ImageTask : public Task {
     });
   }
   void check_finite() override {}
-  Figures figures() const override { return figures_; }
+  StepCounts counts() const override { return counts_; }
 
  protected:
   virtual void work(std::size_t i, const File& file) = 0;
@@ -86,7 +86,7 @@ class ImageTask : public Task {
  private:
   uint64_t seed_;
   std::vector<File> files_;
-  Figures figures_;
+  StepCounts counts_;
 };
 
 class JpegDecode final : public ImageTask {

@@ -25,27 +25,27 @@ class ModelTask final : public Task {
  public:
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options)
       : step_(row, options) {
-    figures_.items = static_cast<double>(options.batch);
-    figures_.counters.emplace_back("params",
-                                   static_cast<double>(parameter_count(step_.workload().module())));
+    counts_.items = static_cast<double>(options.batch);
+    counts_.counters.emplace_back("params",
+                                  static_cast<double>(parameter_count(step_.workload().module())));
     if (!options.data.synthetic()) {
-      figures_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
+      counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
     }
   }
 
   void run() override { step_.run(); }
 
-  /// The first rehearsal also counts the step's arithmetic and notes what LibTorch chose for it.
-  void rehearse() override {
+  /// The first one also counts the step's FLOPs and notes which kernels LibTorch chose.
+  void warm_up_step() override {
     if (counted_) return run();
     counted_ = true;
-    const ops::Work work = ops::observe([this] { run(); });
+    const ops::StepFlops work = ops::count_flops([this] { run(); });
     for (const auto& choice : work.choices) {
-      figures_.label += (figures_.label.empty() ? "" : " ") + choice;
+      counts_.label += (counts_.label.empty() ? "" : " ") + choice;
     }
     if (work.flops == 0) return;
-    figures_.flops = work.flops;
-    figures_.counters.emplace_back("flops_per_step", work.flops);
+    counts_.flops = work.flops;
+    counts_.counters.emplace_back("flops_per_step", work.flops);
   }
 
   void check() override {
@@ -66,9 +66,9 @@ class ModelTask final : public Task {
     }
   }
 
-  Figures figures() const override { return figures_; }
+  StepCounts counts() const override { return counts_; }
 
-  /// Waits for the device after each phase, so that the steps are not those that are timed.
+  /// Runs untimed steps, since it waits for the device after each phase.
   Counters phases_us(int64_t steps) override {
     if (step_.options().mode == models::Mode::kInfer) return {};
     std::array<double, models::kPhaseNames.size()> us{};
@@ -95,7 +95,7 @@ class ModelTask final : public Task {
 
   models::Step step_;
   bool counted_ = false;
-  Figures figures_;
+  StepCounts counts_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace fathom::benchmarks {
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options);
 
-/// What such a step holds, by class (models/memory.h). Builds a step of its own.
+/// The memory of such a step by class (models/memory.h). Builds a step of its own.
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options);
 
 }  // namespace fathom::benchmarks

@@ -19,10 +19,10 @@
 namespace fathom::benchmarks {
 namespace {
 
-// Copies that an op's buffers may have: each also takes some kB for its tensors.
-constexpr double kMostCopies = 4096;
+// A limit on the copies of an op's buffers: each also takes some kB for its tensors.
+constexpr double kMaxCopies = 4096;
 
-/// Copies of an op's buffers that together are far beyond the last-level cache of all cores.
+/// How many copies of an op's buffers take kBeyondCache times the last-level cache of all cores.
 double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
   const double caches = last_level_cache_bytes(options.device, fixtures::usable_cores());
   const int counted = op.in_place() ? 2 : 1;  // how often an op's bytes count its memory
@@ -33,7 +33,7 @@ at::ScalarType type(fixtures::Precision precision) {
   return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
 }
 
-/// All cores, for what is not timed.
+/// Runs untimed work on all cores while it lives.
 class AllCores {
  public:
   AllCores() : before_(at::get_num_threads()) { fixtures::set_threads(fixtures::usable_cores()); }
@@ -45,8 +45,8 @@ class AllCores {
   int before_;
 };
 
-/// What an op's rows have in common, and takes longer to make than the op to run. That of the last
-/// op is kept: its rows follow each other.
+/// Inputs and exact results, which all rows of an op share: they take longer to make than the op to
+/// run. Those of the last op are kept, since the rows of an op follow each other.
 class Common {
  public:
   static Common& of(const std::shared_ptr<const ops::Op>& op, const OpOptions& options) {
@@ -61,10 +61,10 @@ class Common {
     return last;
   }
 
-  /// On the CPU, in the row's precision; not to be written.
+  /// On the CPU, in the row's precision. Read only.
   const ops::Tensors& inputs() const { return inputs_; }
 
-  /// What op->exact() makes of them.
+  /// op->exact() of the inputs.
   const ops::Tensors& exact() {
     if (exact_.empty()) {
       const AllCores cores;
@@ -73,7 +73,8 @@ class Common {
     return exact_;
   }
 
-  /// Sizes, strides and types of call()'s results, without memory; empty before the first.
+  /// Meta tensors with the sizes, strides and types of call()'s results; empty before the first
+  /// call.
   ops::Tensors outputs;
 
  private:
@@ -107,19 +108,19 @@ class OpTask final : public Task {
     fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
     const ops::Tensors inputs = ops::converted(common().inputs(), type(options.precision),
                                                fixtures::torch_device(options.device));
-    add_instance(placed_anew(inputs));
+    add_instance(copied_at_random_offset(inputs));
     if (options.cache == Cache::kCold) add_copies(inputs);
     const ops::Cost cost = op_->cost(options.precision);
-    if (cost.flops > 0) figures_.flops = cost.flops;
-    if (cost.bytes > 0) figures_.bytes = cost.bytes;
+    if (cost.flops > 0) counts_.flops = cost.flops;
+    if (cost.bytes > 0) counts_.bytes = cost.bytes;
     for (const auto& [name, count] : {std::pair("calls_per_model_step", row.count),
                                       std::pair("calls_per_inference", row.infer_count)}) {
-      if (count > 0) figures_.counters.emplace_back(name, static_cast<double>(count));
+      if (count > 0) counts_.counters.emplace_back(name, static_cast<double>(count));
     }
   }
 
-  /// A check follows. Libraries plan for a thread count, so their kernels are prepared anew; an
-  /// update's next step is checked as its first.
+  /// A check follows. Vendor kernels are prepared for one thread count, so they are made again. An
+  /// in-place op gets its first inputs back, since the check expects its first step.
   void threads_changed() override {
     if (op_->in_place()) {
       Instance& next = instances_[next_];
@@ -163,8 +164,8 @@ class OpTask final : public Task {
     }
   }
 
-  Figures figures() const override {
-    Figures all = figures_;
+  StepCounts counts() const override {
+    StepCounts all = counts_;
     std::map<const void*, double> memory;  // views of one storage count once
     for (const auto& one : instances_) {
       for (const auto* tensors : {&one.inputs, &one.outputs}) {
@@ -185,13 +186,13 @@ class OpTask final : public Task {
   void add_copies(const ops::Tensors& inputs) {
     const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options_));
     for (std::size_t i = 1; i < copies; ++i) {
-      add_instance(placed_anew(inputs));
-      // Memory for results is the system's to give, once, and may take longer than the call.
+      add_instance(copied_at_random_offset(inputs));
+      // The system hands out memory for results page by page, which may take longer than the call.
       if (!op_->in_place()) instances_[i].outputs = outputs_in_memory();
     }
   }
 
-  /// Like those of a call, all 0.
+  /// Tensors like the results of a call, all 0.
   ops::Tensors outputs_in_memory() {
     const c10::InferenceMode inference;
     ops::Tensors& known = common().outputs;
@@ -225,19 +226,19 @@ class OpTask final : public Task {
   std::shared_ptr<const ops::Op> op_;
   OpOptions options_;
   std::vector<Instance> instances_;
-  std::size_t next_ = 0;  ///< the first is the one that is checked
+  std::size_t next_ = 0;  ///< check() looks at the first instance
   std::size_t last_ = 0;
-  Figures figures_;
+  StepCounts counts_;
 };
 
 }  // namespace
 
 bool runs_cold(const ops::Op& op, const OpOptions& options) {
-  return copies_to_fill_caches(op, options) <= kMostCopies &&
+  return copies_to_fill_caches(op, options) <= kMaxCopies &&
          op.untouched_bytes(options.precision) <= op.cost(options.precision).bytes;
 }
 
-bool runs_cold_anyway(const ops::Op& op, const OpOptions& options) {
+bool exceeds_caches(const ops::Op& op, const OpOptions& options) {
   return copies_to_fill_caches(op, options) <= 1;
 }
 

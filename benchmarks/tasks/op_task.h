@@ -1,24 +1,13 @@
 #pragma once
 
-#include <array>
 #include <memory>
-#include <string_view>
 
+#include "benchmarks/machine/cache.h"
 #include "benchmarks/tasks/task.h"
 #include "fixtures/machine/device.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
-
-/// Where a call finds its buffers: in the caches, where the call before left them, or in memory,
-/// since the calls take turns with copies of the buffers.
-enum class Cache { kHot, kCold };
-
-inline constexpr std::array<std::string_view, 2> kCacheNames{"hot", "cold"};
-
-constexpr std::string_view name(Cache cache) {
-  return kCacheNames[static_cast<std::size_t>(cache)];
-}
 
 struct OpOptions {
   fixtures::Device device = fixtures::Device::kCpu;
@@ -28,14 +17,15 @@ struct OpOptions {
   uint64_t seed = 0;
 };
 
-/// Whether some thousand copies of the op's buffers fill the caches, and little beside: copies of a
-/// table in which a call looks up some rows would fill the memory first.
+/// Whether a cold row is possible: at most some thousand copies of the op's buffers fill the
+/// caches, and a call reads most of each copy. Copies of a large table of which a call reads a few
+/// rows would not fit in memory.
 bool runs_cold(const ops::Op& op, const OpOptions& options);
 
-/// Whether one call's buffers fill the caches, so that it runs cold whatever was before.
-bool runs_cold_anyway(const ops::Op& op, const OpOptions& options);
+/// Whether the buffers of one call are larger than the caches, so that a hot call is cold, too.
+bool exceeds_caches(const ops::Op& op, const OpOptions& options);
 
-/// One op of a recorded or given shape on one backend.
+/// Makes a task that runs one op at one shape on one backend.
 std::unique_ptr<Task> make_op_task(const ops::ShapeRow& row, const OpOptions& options);
 
 }  // namespace fathom::benchmarks

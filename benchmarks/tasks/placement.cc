@@ -27,13 +27,13 @@ void shift_heap(int /*argc*/, char** /*argv*/, char** /*environment*/) {
 __attribute__((section(".preinit_array"), used)) void (*const kShiftHeap)(int, char**,
                                                                           char**) = shift_heap;
 
-/// Where in a page the next tensor begins, in bytes; another sequence in each process.
+/// The offset of the next tensor in its page, in bytes; the sequence differs between processes.
 std::size_t next_place() {
   static std::mt19937_64 random{std::random_device{}()};
   return kLine * std::uniform_int_distribution<std::size_t>(0, kPage / kLine - 1)(random);
 }
 
-at::Tensor placed_anew(const at::Tensor& tensor) {
+at::Tensor copied_at_random_offset(const at::Tensor& tensor) {
   if (!tensor.device().is_cpu()) return tensor.clone();
   const std::size_t place = next_place();
   const std::size_t pages = (place + tensor.storage().nbytes()) / kPage + 1;
@@ -47,9 +47,9 @@ at::Tensor placed_anew(const at::Tensor& tensor) {
 
 }  // namespace
 
-ops::Tensors placed_anew(const ops::Tensors& tensors) {
+ops::Tensors copied_at_random_offset(const ops::Tensors& tensors) {
   ops::Tensors copies;
-  for (const auto& tensor : tensors) copies.push_back(placed_anew(tensor));
+  for (const auto& tensor : tensors) copies.push_back(copied_at_random_offset(tensor));
   return copies;
 }
 

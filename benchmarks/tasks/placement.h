@@ -4,15 +4,15 @@
 
 namespace fathom::benchmarks {
 
-// Where memory lies changes the time of a short op by a percent or more: loads wait for stores at
-// the same place of another page, and what shares a cache's set drives each other out. malloc puts
-// everything at the same places of its pages in every process, until anything before it changes, if
-// only the length of a path; that looks like a change of the op (Mytkowicz et al., "Producing Wrong
-// Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). So a process that links this begins
-// its heap at a random place of a page, and its ops' inputs lie at random distances: what was one
-// program's own time is noise between processes.
+// Addresses change the time of a short op by a percent or more: a load waits for a store at the
+// same offset in another page (4K aliasing), and buffers evict each other from a cache set. malloc
+// gives the same offsets in every process until something before them changes, even the length of a
+// path; that looks like a change of the op (Mytkowicz et al., "Producing Wrong Data Without Doing
+// Anything Obviously Wrong!", ASPLOS 2009). So a process that links this file starts its heap at a
+// random offset in a page and puts the inputs of ops at random offsets: a bias of one program
+// becomes noise between processes.
 
-/// Copies of tensors, those on the CPU each at a random place of a page.
-ops::Tensors placed_anew(const ops::Tensors& tensors);
+/// Copies tensors; each copy on the CPU starts at a random offset in a page.
+ops::Tensors copied_at_random_offset(const ops::Tensors& tensors);
 
 }  // namespace fathom::benchmarks

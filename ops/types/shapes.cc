@@ -117,7 +117,7 @@ std::vector<ShapeRow> read_shapes(const std::string& path) {
   return parse_shapes(text.str(), path);
 }
 
-std::string_view recorded_text(std::string_view workload) {
+std::string_view embedded_text(std::string_view workload) {
   const std::string path = "ops/shapes/" + std::string(workload) + ".json";
   for (const auto& [file, text] : kEmbeddedShapes) {
     if (file == path) return text;
@@ -125,12 +125,10 @@ std::string_view recorded_text(std::string_view workload) {
   return {};
 }
 
-std::vector<ShapeRow> recorded_shapes() {
-  std::vector<ShapeRow> all;
-  for (const auto& [path, text] : kEmbeddedShapes) {
-    for (auto& row : parse_shapes(text, std::string(path))) all.push_back(std::move(row));
-  }
-  return all;
+std::vector<ShapeRow> embedded_shapes(std::string_view workload) {
+  const std::string_view text = embedded_text(workload);
+  if (text.empty()) return {};
+  return parse_shapes(text, "ops/shapes/" + std::string(workload) + ".json");
 }
 
 }  // namespace fathom::ops

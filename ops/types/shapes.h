@@ -38,9 +38,9 @@ std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& pat
 std::vector<ShapeRow> read_shapes(const std::string& path);
 
 /// The text of ops/shapes/<workload>.json, compiled into the program; empty where there is none.
-std::string_view recorded_text(std::string_view workload);
+std::string_view embedded_text(std::string_view workload);
 
-/// The rows of every ops/shapes/<workload>.json, compiled into the program.
-std::vector<ShapeRow> recorded_shapes();
+/// Its rows.
+std::vector<ShapeRow> embedded_shapes(std::string_view workload);
 
 }  // namespace fathom::ops

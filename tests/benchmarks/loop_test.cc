@@ -37,7 +37,7 @@ class FakeTask final : public Task {
   void check_finite() override {
     if (!ends_finite_) throw std::runtime_error("the loss is not finite");
   }
-  Figures figures() const override {
+  StepCounts counts() const override {
     return {.items = 8,
             .flops = 1e6,
             .bytes = 4e3,
@@ -81,9 +81,11 @@ class TimedLoop : public testing::Test {
   }
 
   std::vector<benchmark::BenchmarkReporter::Run> time(const std::vector<Row>& rows) {
-    for (const auto& each : rows) {
-      benchmark::RegisterBenchmark(each.name.c_str(),
-                                   [this, each](benchmark::State& state) { loop.run(state, each); })
+    records.assign(rows.size(), {});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      benchmark::RegisterBenchmark(
+          rows[i].name.c_str(),
+          [this, row = rows[i], i](benchmark::State& state) { loop.run(state, row, records[i]); })
           ->MeasureProcessCPUTime()
           ->UseRealTime()
           ->Unit(benchmark::kMicrosecond);
@@ -97,6 +99,7 @@ class TimedLoop : public testing::Test {
 
   Calls calls;
   Peaks peaks;
+  std::vector<RowRecord> records;  ///< of the rows of the last time()
   Loop loop{peaks, [](const Row&, const char*) {}};
 };
 
@@ -112,7 +115,7 @@ TEST_F(TimedLoop, BuildsAndChecksOnceOverManyPasses) {
   const auto runs = time({row(std::chrono::milliseconds(5))});
   EXPECT_EQ(calls.built, 1);
   EXPECT_EQ(calls.checks, 1);
-  EXPECT_GT(loop.take_samples("fake/threads:1").size(), 1U);
+  EXPECT_GT(records[0].passes.size(), 1U);
 }
 
 TEST_F(TimedLoop, KeepsTheTaskWhenOnlyTheThreadsChange) {
@@ -154,7 +157,7 @@ TEST_F(TimedLoop, WeighsARowOnceAndOutsideItsTask) {
     return Counters{{"memory_peak_bytes", 42}};
   };
   const auto runs = time({weighed});
-  EXPECT_GT(loop.take_samples("fake/threads:1").size(), 1U);
+  EXPECT_GT(records[0].passes.size(), 1U);
   EXPECT_EQ(weighings, 1);
   EXPECT_EQ(calls.built, 1);
   EXPECT_EQ(runs.at(0).counters.at("memory_peak_bytes").value, 42);
@@ -169,9 +172,9 @@ TEST_F(TimedLoop, ReportsStepsThatCannotBeWeighed) {
 
 TEST_F(TimedLoop, WatchesEachStepAloneWhereSamplesAreKept) {
   Row watched = row(std::chrono::milliseconds(200));
-  watched.watch = Watch::kTypes;
+  watched.profiling = Profiling::kOpTypes;
   const auto runs = time({watched});
-  const StepProfile& profile = loop.profiles(watched.name).back();
+  const StepProfile& profile = records[0].passes.back().op_types.value();
   EXPECT_EQ(profile.steps, 3);  // as many as were timed
   ASSERT_EQ(profile.series.size(), 3U);
   double seconds = 0;
@@ -187,7 +190,7 @@ class GpuTask final : public Task {
   void run() override { product_ = at::mm(factor_, factor_); }
   void check() override {}
   void check_finite() override {}
-  Figures figures() const override { return {}; }
+  StepCounts counts() const override { return {}; }
 
  private:
   at::Tensor factor_ = at::ones({2048, 2048}, fixtures::torch_device(fixtures::Device::kCuda));
@@ -219,9 +222,9 @@ TEST_F(TimedLoop, LeavesOutWhatIsNotKnown) {
 
 TEST_F(TimedLoop, SharesSamplesBetweenShortSteps) {
   time({row(std::chrono::milliseconds(0))});
-  const auto passes = loop.take_samples("fake/threads:1");
-  EXPECT_EQ(passes.back().us.size() % 3, 0U);
-  EXPECT_GE(passes.back().steps_per_sample, 1);
+  const Samples& samples = records[0].passes.back().samples;
+  EXPECT_EQ(samples.us.size() % 3, 0U);
+  EXPECT_GT(samples.steps_per_sample, 1);
 }
 
 TEST_F(TimedLoop, ReportsAFailedCheckAsAnError) {

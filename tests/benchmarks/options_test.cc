@@ -9,6 +9,7 @@
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/rows/rows.h"
 #include "fixtures/machine/device.h"
+#include "ops/types/shapes.h"
 #include "tests/benchmarks/parsed_options.h"
 
 namespace fathom::benchmarks {
@@ -58,7 +59,7 @@ TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
   const auto rows = make_rows(
       parsed({"--fathom_explain=alexnet/infer", "--fathom_device=cpu", "--fathom_threads=1"}));
   EXPECT_TRUE(rows.front().name.starts_with("alexnet/infer/device:cpu/threads:1/"));
-  EXPECT_EQ(rows.front().watch, Watch::kShapes);
+  EXPECT_EQ(rows.front().profiling, Profiling::kOpShapes);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const Row& row = rows[i];
     ASSERT_TRUE(row.op) << row.name;

@@ -33,10 +33,10 @@ TEST(Heap, BeginsElsewhereInEachProcess) {
   EXPECT_GE(places.size(), 5U);  // of 8 throws at 256 places
 }
 
-TEST(PlacedAnew, CopiesValuesTypesAndLayouts) {
+TEST(CopiedAtRandomOffset, CopiesValuesTypesAndLayouts) {
   const ops::Tensors tensors{at::randn({2, 3, 4, 5}).contiguous(at::MemoryFormat::ChannelsLast),
                              at::randn({7}).to(at::kBFloat16), at::randn({}), at::randn({0, 3})};
-  const ops::Tensors copies = placed_anew(tensors);
+  const ops::Tensors copies = copied_at_random_offset(tensors);
   ASSERT_EQ(copies.size(), tensors.size());
   for (std::size_t i = 0; i < copies.size(); ++i) {
     EXPECT_TRUE(at::equal(copies[i], tensors[i])) << i;
@@ -46,10 +46,10 @@ TEST(PlacedAnew, CopiesValuesTypesAndLayouts) {
   }
 }
 
-TEST(PlacedAnew, UsesAllCacheLinesOfAPage) {
+TEST(CopiedAtRandomOffset, UsesAllCacheLinesOfAPage) {
   std::set<uint64_t> places;
   for (int i = 0; i < 64; ++i) {
-    const ops::Tensors both = placed_anew({at::randn({50, 64}), at::randn({50, 64})});
+    const ops::Tensors both = copied_at_random_offset({at::randn({50, 64}), at::randn({50, 64})});
     places.insert((address(both[1]) - address(both[0])) % 4096);
   }
   // 64 throws at 64 places hit 40.6 in the mean, sd 3.

@@ -21,19 +21,19 @@ bool has_mkl() { return dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true") != nullptr; 
 
 TEST(ChooseMkl, AnswersInLibTorchsPlace) {
   if (!has_mkl()) {
-    EXPECT_THROW(choose(Mkl::kNative), UsageError);
+    EXPECT_THROW(set_mkl_dispatch(Mkl::kNative), UsageError);
     GTEST_SKIP() << "this LibTorch has no MKL";
   }
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "mkl_serv_intel_cpu_true"),
             reinterpret_cast<void*>(mkl_serv_intel_cpu_true));
-  choose(Mkl::kNative);
+  set_mkl_dispatch(Mkl::kNative);
   EXPECT_EQ(mkl_serv_intel_cpu_true(), 1);
-  choose(Mkl::kStock);
+  set_mkl_dispatch(Mkl::kStock);
 }
 
 TEST(ChooseMkl, LeavesLibTorchsOwnAnswerWhereItIsStock) {
   if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
-  choose(Mkl::kStock);
+  set_mkl_dispatch(Mkl::kStock);
   const auto stock = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true"));
   EXPECT_EQ(mkl_serv_intel_cpu_true(), stock());
 }
@@ -41,7 +41,7 @@ TEST(ChooseMkl, LeavesLibTorchsOwnAnswerWhereItIsStock) {
 TEST(ChooseMkl, KeepsResultsWithinRounding) {
   if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
   in_own_process([] {  // MKL asks once
-    choose(Mkl::kNative);
+    set_mkl_dispatch(Mkl::kNative);
     const at::Tensor a = at::randn({127, 311});
     const at::Tensor b = at::randn({311, 65});
     const at::Tensor error =
@@ -72,9 +72,9 @@ int64_t faults_again() {
 
 TEST(ChooseMalloc, KeepsFreedMemoryWhereItIsTuned) {
   in_own_process([] {  // malloc cannot be asked back
-    choose(Malloc::kStock);
+    set_malloc_tuning(Malloc::kStock);
     const int64_t stock = faults_again();
-    choose(Malloc::kTuned);
+    set_malloc_tuning(Malloc::kTuned);
     const int64_t tuned = faults_again();
     EXPECT_GT(stock, 10);
     EXPECT_LT(tuned, stock / 10);

@@ -40,7 +40,7 @@ TEST_P(EveryStudy, RunsEachRowOnceAndEveryWorkload) {
 TEST_P(EveryStudy, WatchesStepsAtFathomsBatchAndWeighsThemAtMostThreads) {
   const std::string most = std::to_string(fixtures::usable_cores());
   for (const auto& row : rows("^vgg/.*batch:8/")) {
-    EXPECT_EQ(row.watch, Watch::kTypes) << row.name;
+    EXPECT_EQ(row.profiling, Profiling::kOpTypes) << row.name;
     EXPECT_EQ(row.memory != nullptr, row.name.find("threads:" + most + "/") != std::string::npos)
         << row.name;
   }
@@ -77,7 +77,7 @@ TEST(Study, KeepsSamplesOfShortStepsOnly) {
   for (const auto& row : study_rows(parsed({"--fathom_study=short", "--benchmark_out=run.json"}))) {
     const bool light = row.name.starts_with("memnet/") || row.name.starts_with("autoenc/") ||
                        row.name.starts_with("deepq/") || row.name.starts_with("seq2seq/");
-    EXPECT_EQ(row.samples, light && row.watch != Watch::kNothing) << row.name;
+    EXPECT_EQ(row.samples, light && row.profiling != Profiling::kNone) << row.name;
   }
 }
 

@@ -72,7 +72,7 @@ TEST_P(EveryWorkload, HasThePublishedMacsForward) {
     Step step(row(), {.mode = mode, .batch = 1});
     const int64_t macs =
         mode == Mode::kInfer && row().infer_macs > 0 ? row().infer_macs : row().macs;
-    EXPECT_EQ(ops::observe([&] { step.forward(); }).macs,
+    EXPECT_EQ(ops::count_flops([&] { step.forward(); }).macs,
               static_cast<double>(macs - row().unseen_macs))
         << name(mode);
   }
@@ -206,7 +206,7 @@ constexpr int64_t kMostMacs = 1'000'000'000'000;
 TEST_P(EveryWorkload, RunsTheRecordedOps) {
   if (3 * row().macs * row().batch > kMostMacs) GTEST_SKIP() << "the step takes minutes";
   fixtures::set_threads(1);
-  EXPECT_EQ(recorded_shapes(row()), ops::recorded_text(row().name))
+  EXPECT_EQ(record_shapes_json(row()), ops::embedded_text(row().name))
       << "written anew by ./fathom_bench --fathom_record=ops/shapes --benchmark_filter=^"
       << row().name << "/";
 }

@@ -182,7 +182,7 @@ std::vector<RealCall> real_calls() {
   };
 }
 
-TEST(NetworkOpRecognition, GivesTheRowsOfRealCalls) {
+TEST(NetworkOpMatch, GivesTheRowsOfRealCalls) {
   for (const auto& [type, run, expected] : real_calls()) {
     at::Tensor result;
     const auto work = [&run = run, &result] {
@@ -191,7 +191,7 @@ TEST(NetworkOpRecognition, GivesTheRowsOfRealCalls) {
     };
     std::vector<std::pair<Pass, std::string>> found;
     for (const auto& row : record(work, {})) {
-      if (row.type->name == type) found.emplace_back(row.op.pass, row.op.fields.dump());
+      if (row.type->name == type) found.emplace_back(row.op.pass, json_text(row.op.fields));
     }
     const std::vector<std::pair<Pass, std::string>> wanted(expected.begin(), expected.end());
     EXPECT_EQ(found, wanted) << type;
@@ -206,11 +206,11 @@ TEST(NetworkOpRecognition, GivesTheRowsOfRealCalls) {
   }
 }
 
-Seen seen(std::string_view name, const std::vector<c10::IValue>& arguments) {
+ObservedCall observed(std::string_view name, const std::vector<c10::IValue>& arguments) {
   return {name, c10::ArrayRef<const c10::IValue>(arguments.data(), arguments.size())};
 }
 
-TEST(NetworkOpRecognition, LeavesOutWhatIsNotMeasured) {
+TEST(NetworkOpMatch, LeavesOutWhatIsNotMeasured) {
   const std::vector<c10::IValue> transposed{at::randn({1, 3, 5, 5}),
                                             at::randn({3, 2, 3, 3}),
                                             c10::IValue(),
@@ -220,8 +220,7 @@ TEST(NetworkOpRecognition, LeavesOutWhatIsNotMeasured) {
                                             true,
                                             std::vector<int64_t>{0, 0},
                                             1};
-  EXPECT_TRUE(recognise_conv2d(seen("aten::convolution", transposed)).empty());
-  EXPECT_TRUE(recognise_conv2d({"aten::mm", {}}).empty());
+  EXPECT_TRUE(op_type("conv2d")->match(observed("aten::convolution", transposed)).empty());
   const std::vector<c10::IValue> running{at::randn({2, 3}),
                                          at::ones({3}),
                                          at::ones({3}),
@@ -231,9 +230,9 @@ TEST(NetworkOpRecognition, LeavesOutWhatIsNotMeasured) {
                                          0.1,
                                          1e-5,
                                          true};
-  EXPECT_TRUE(recognise_batch_norm(seen("aten::batch_norm", running)).empty());
+  EXPECT_TRUE(op_type("batch_norm")->match(observed("aten::batch_norm", running)).empty());
   const std::vector<c10::IValue> corner{at::randn({5, 4}), 1, at::zeros({2, 1}, at::kLong), false};
-  EXPECT_TRUE(recognise_gather(seen("aten::gather", corner)).empty());
+  EXPECT_TRUE(op_type("gather")->match(observed("aten::gather", corner)).empty());
 }
 
 }  // namespace

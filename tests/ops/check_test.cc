@@ -19,9 +19,9 @@ using fixtures::Precision;
 constexpr int64_t kMany = 100'000;  // more than one thread compares
 
 std::string complaint(const Tensors& found, const Tensors& expected,
-                      Precision precision = Precision::kFp32, double slack = 1) {
+                      Precision precision = Precision::kFp32, double tolerance_factor = 1) {
   try {
-    expect_close(found, expected, precision, slack);
+    expect_close(found, expected, precision, tolerance_factor);
   } catch (const std::runtime_error& error) {
     return error.what();
   }

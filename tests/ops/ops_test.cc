@@ -5,6 +5,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include "fixtures/machine/device.h"
@@ -19,18 +20,40 @@ using fixtures::Precision;
 
 // ---- cost
 
+Cost matmul_cost(const FieldRow& row, Precision precision) {
+  FieldLoader fields(row);
+  return op_type("matmul")->make(fields, Pass::kForward)->cost(precision);
+}
+
+const FieldRow kMatmul{{"m", int64_t{2}}, {"n", int64_t{3}}, {"k", int64_t{5}}};
+
 TEST(MatmulCost, CountsTwoFlopsAMultiplyAdd) {
-  EXPECT_EQ(matmul_cost({.m = 2, .n = 3, .k = 5}, Precision::kFp32).flops, 2 * 2 * 3 * 5);
+  EXPECT_EQ(matmul_cost(kMatmul, Precision::kFp32).flops, 2 * 2 * 3 * 5);
+  EXPECT_EQ(matmul_cost(kMatmul, Precision::kFp32).macs, 2 * 3 * 5);
 }
 
 TEST(MatmulCost, ReadsBothFactorsAndTheBiasAndWritesTheProduct) {
-  const MatmulShape shape{.m = 2, .n = 3, .k = 5, .bias = true};
-  EXPECT_EQ(matmul_cost(shape, Precision::kFp32).bytes, 4 * (2 * 5 + 5 * 3 + 2 * 3 + 3));
-  EXPECT_EQ(matmul_cost(shape, Precision::kBf16).bytes, 2 * (2 * 5 + 5 * 3 + 2 * 3 + 3));
+  FieldRow row = kMatmul;
+  row.emplace_back("bias", true);
+  EXPECT_EQ(matmul_cost(row, Precision::kFp32).bytes, 4 * (2 * 5 + 5 * 3 + 2 * 3 + 3));
+  EXPECT_EQ(matmul_cost(row, Precision::kBf16).bytes, 2 * (2 * 5 + 5 * 3 + 2 * 3 + 3));
 }
 
+struct Convolution {
+  int64_t batch, in_channels, out_channels, groups;
+  Pair image, kernel, stride, padding, dilation;
+
+  Cost cost() const {
+    const FieldRow row{{"n", batch},       {"c", in_channels},   {"k", out_channels},
+                       {"groups", groups}, {"image", image},     {"kernel", kernel},
+                       {"stride", stride}, {"padding", padding}, {"dilation", dilation}};
+    FieldLoader fields(row);
+    return op_type("conv2d")->make(fields, Pass::kForward)->cost(Precision::kFp32);
+  }
+};
+
 /// Every output position, channel and tap, one by one.
-double counted_conv2d_flops(const Conv2dShape& s, const at::Tensor& output) {
+double counted_flops(const Convolution& s, const at::Tensor& output) {
   double products = 0;
   for (int64_t y = 0; y < output.size(2); ++y) {
     for (int64_t x = 0; x < output.size(3); ++x) {
@@ -47,7 +70,7 @@ double counted_conv2d_flops(const Conv2dShape& s, const at::Tensor& output) {
          static_cast<double>(s.groups);
 }
 
-class Conv2dCost : public testing::TestWithParam<Conv2dShape> {
+class Conv2dCost : public testing::TestWithParam<Convolution> {
  protected:
   at::Tensor run() const {
     const auto& s = GetParam();
@@ -59,58 +82,56 @@ class Conv2dCost : public testing::TestWithParam<Conv2dShape> {
 };
 
 TEST_P(Conv2dCost, LeavesOutTapsThatFallOnPadding) {
-  EXPECT_EQ(conv2d_flops(GetParam()), counted_conv2d_flops(GetParam(), run()));
+  EXPECT_EQ(GetParam().cost().flops, counted_flops(GetParam(), run()));
 }
 
 TEST_P(Conv2dCost, HasMacsThatCountPadding) {
   const auto& s = GetParam();
   const int64_t taps = s.kernel[0] * s.kernel[1] * (s.in_channels / s.groups);
-  EXPECT_EQ(conv2d_macs(s), static_cast<double>(run().numel() * taps));
+  EXPECT_EQ(s.cost().macs, static_cast<double>(run().numel() * taps));
 }
 
 TEST_P(Conv2dCost, IsSeenWhenLibTorchRunsIt) {
-  const Work work = observe([this] { run(); });
-  EXPECT_EQ(work.flops, conv2d_flops(GetParam()));
-  EXPECT_EQ(work.macs, conv2d_macs(GetParam()));
+  const StepFlops found = count_flops([this] { run(); });
+  EXPECT_EQ(found.flops, GetParam().cost().flops);
+  EXPECT_EQ(found.macs, GetParam().cost().macs);
 }
 
 // Batch, in, out, groups, image, kernel, stride, padding, dilation.
 INSTANTIATE_TEST_SUITE_P(
     Shapes, Conv2dCost,
-    testing::Values(Conv2dShape{2, 3, 4, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
-                    Conv2dShape{1, 4, 6, 2, {11, 13}, {5, 3}, {2, 1}, {2, 0}, {1, 1}},
-                    Conv2dShape{1, 1, 1, 1, {1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
-                    Conv2dShape{3, 2, 5, 1, {9, 8}, {3, 2}, {2, 3}, {2, 2}, {2, 3}},
-                    Conv2dShape{1, 3, 2, 1, {23, 23}, {11, 11}, {4, 4}, {2, 2}, {1, 1}}));
+    testing::Values(Convolution{2, 3, 4, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+                    Convolution{1, 4, 6, 2, {11, 13}, {5, 3}, {2, 1}, {2, 0}, {1, 1}},
+                    Convolution{1, 1, 1, 1, {1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+                    Convolution{3, 2, 5, 1, {9, 8}, {3, 2}, {2, 3}, {2, 2}, {2, 3}},
+                    Convolution{1, 3, 2, 1, {23, 23}, {11, 11}, {4, 4}, {2, 2}, {1, 1}}));
 
 // ---- what ran
 
-TEST(Observe, CountsBothGradientsOfAConvolution) {
+TEST(CountFlops, CountsBothGradientsOfAConvolution) {
   const at::Tensor image = at::randn({2, 3, 8, 8}).requires_grad_();
   const at::Tensor weight = at::randn({4, 3, 3, 3}).requires_grad_();
-  const Work forward = observe([&] { at::conv2d(image, weight, {}, 1, 1); });
-  const Work all = observe([&] { at::conv2d(image, weight, {}, 1, 1).sum().backward(); });
+  const StepFlops forward = count_flops([&] { at::conv2d(image, weight, {}, 1, 1); });
+  const StepFlops all = count_flops([&] { at::conv2d(image, weight, {}, 1, 1).sum().backward(); });
   EXPECT_EQ(all.flops, 3 * forward.flops);
   EXPECT_EQ(all.macs, forward.macs);
 }
 
-TEST(Observe, LeavesOutTheGradientThatNobodyAsksFor) {
+TEST(CountFlops, LeavesOutTheGradientThatNobodyAsksFor) {
   const at::Tensor image = at::randn({2, 3, 8, 8});
   const at::Tensor weight = at::randn({4, 3, 3, 3}).requires_grad_();
-  const Work forward = observe([&] { at::conv2d(image, weight, {}, 1, 1); });
-  const Work all = observe([&] { at::conv2d(image, weight, {}, 1, 1).sum().backward(); });
+  const StepFlops forward = count_flops([&] { at::conv2d(image, weight, {}, 1, 1); });
+  const StepFlops all = count_flops([&] { at::conv2d(image, weight, {}, 1, 1).sum().backward(); });
   EXPECT_EQ(all.flops, 2 * forward.flops);
 }
 
-TEST(Observe, ListsMatrixProducts) {
-  const Work work = observe([] { at::mm(at::ones({2, 5}), at::ones({5, 3})); });
-  ASSERT_EQ(work.matmuls.size(), 1U);
-  EXPECT_EQ(work.matmuls[0], (MatmulShape{.m = 2, .n = 3, .k = 5}));
+TEST(CountFlops, CountsAMatrixProduct) {
+  const StepFlops work = count_flops([] { at::mm(at::ones({2, 5}), at::ones({5, 3})); });
   EXPECT_EQ(work.flops, 60);
   EXPECT_EQ(work.macs, 30);
 }
 
-TEST(Observe, CountsAnLstmLayerAndNamesWhoRanIt) {
+TEST(CountFlops, CountsAnLstmLayerAndNamesWhoRanIt) {
   constexpr int64_t kPlaces = 6;
   constexpr int64_t kBatch = 2;
   constexpr int64_t kInputs = 5;
@@ -122,21 +143,41 @@ TEST(Observe, CountsAnLstmLayerAndNamesWhoRanIt) {
   const auto run = [&] {
     return std::get<0>(at::lstm(x, {start, start}, weights, false, 1, 0, true, false, false)).sum();
   };
-  const Work forward = observe(run);
-  const Work all = observe([&] { run().backward(); });
+  const StepFlops forward = count_flops(run);
+  const StepFlops all = count_flops([&] { run().backward(); });
   EXPECT_EQ(forward.macs, kPlaces * kBatch * 4 * kWidth * (kInputs + kWidth));
   EXPECT_EQ(forward.flops, 2 * forward.macs);
   EXPECT_EQ(all.flops, 3 * forward.flops);
   EXPECT_EQ(all.choices, std::set<std::string>{"lstm:onednn"});
 }
 
-TEST(Observe, EndsWithItsStep) {
-  const Work work = observe([] {});
+/// A composite whose products LibTorch dispatches, and one whose kernel hides them.
+TEST(CountFlops, CountsWhatAScopeExecutesElseItsCost) {
+  const at::Tensor memory = at::randn({3, 5, 4});
+  const at::Tensor keys = at::randn({3, 5, 2});
+  const std::vector<c10::IValue> arguments{memory, keys};
+  const StepFlops hidden =
+      count_flops([&] { RECORD_USER_SCOPE_WITH_INPUTS("op:additive_attention", arguments); });
+  EXPECT_EQ(hidden.flops, 2 * 3 * 5 * (4 + 2));
+  const StepFlops executed = count_flops([&] {
+    RECORD_USER_SCOPE_WITH_INPUTS("op:additive_attention", arguments);
+    at::mm(at::ones({2, 5}), at::ones({5, 3}));
+  });
+  EXPECT_EQ(executed.flops, 60);
+}
+
+TEST(CountFlops, EndsWithItsStep) {
+  const StepFlops work = count_flops([] {});
   at::mm(at::ones({2, 5}), at::ones({5, 3}));
   EXPECT_EQ(work.flops, 0);
 }
 
 // ---- matmul against float64
+
+struct MatmulShape {
+  int64_t m, n, k;
+  bool transpose_a, transpose_b, bias;
+};
 
 struct MatmulCase {
   MatmulShape shape;
@@ -151,14 +192,14 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
   if (!is_here(backend, fixtures::Device::kCpu, precision)) {
     GTEST_SKIP() << "built without oneDNN, or it has no bf16 on this CPU";
   }
-  const nlohmann::json row{{"m", shape.m},
-                           {"n", shape.n},
-                           {"k", shape.k},
-                           {"transpose_a", shape.transpose_a},
-                           {"transpose_b", shape.transpose_b},
-                           {"bias", shape.bias}};
-  Fields fields(row, "test");
-  const auto op = make_matmul(fields, Pass::kForward);
+  const FieldRow row{{"m", shape.m},
+                     {"n", shape.n},
+                     {"k", shape.k},
+                     {"transpose_a", shape.transpose_a},
+                     {"transpose_b", shape.transpose_b},
+                     {"bias", shape.bias}};
+  FieldLoader fields(row);
+  const auto op = op_type("matmul")->make(fields, Pass::kForward);
   Tensors inputs = op->inputs(3);
   for (auto& input : inputs)
     input = input.to(precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat);

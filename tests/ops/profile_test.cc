@@ -14,6 +14,7 @@
 
 #include "fixtures/machine/device.h"
 #include "ops/kernels/lstm_cell.h"
+#include "ops/types/table.h"
 
 namespace fathom::ops {
 namespace {
@@ -195,22 +196,24 @@ TEST_F(ProfileTest, AddsUpToTheStepOnCuda) {
   EXPECT_GE(time_of(found, "framework").seconds, 0);
 }
 
-TEST(Kinds, ClaimEachNameOnce) {
+TEST(OpTypes, ClaimEachNameOnce) {
   std::set<std::string_view> names;
-  for (const auto& kind : op_kinds()) EXPECT_TRUE(names.insert(kind.name).second) << kind.name;
-  for (const auto& kind : op_kinds()) {
-    for (const auto aten : kind.aten) {
-      EXPECT_TRUE(names.insert(aten).second)
-          << aten << " is another kind's, or " << kind.name << "'s own name";
+  std::set<std::string_view> aten;
+  for (const auto& type : op_types()) {
+    EXPECT_TRUE(names.insert(type.name).second) << type.name;
+    for (const auto& list : {type.aten, type.aten_parts}) {
+      for (const auto name : list) EXPECT_TRUE(aten.insert(name).second) << name;
     }
   }
 }
 
-TEST(Kinds, KnowLibTorchsNamesAndOurScopes) {
-  EXPECT_EQ(kind_of("aten::addmm")->name, "matmul");
-  EXPECT_EQ(kind_of("aten::convolution_backward")->op_class, OpClass::kConvolution);
-  EXPECT_EQ(kind_of("op:lstm_cell")->name, "lstm_cell");
-  EXPECT_EQ(kind_of("aten::view"), nullptr);
+TEST(OpTypes, AreFoundByLibTorchsNamesAndOurScopes) {
+  EXPECT_EQ(claim_of("aten::addmm").type->name, "matmul");
+  EXPECT_EQ(claim_of("aten::convolution_backward").type->op_class, OpClass::kConvolution);
+  EXPECT_EQ(claim_of("op:lstm_cell").type->name, "lstm_cell");
+  EXPECT_TRUE(claim_of("aten::addmm").has_rows);
+  EXPECT_FALSE(claim_of("aten::nll_loss_forward").has_rows);
+  EXPECT_EQ(claim_of("aten::view").type, nullptr);
   EXPECT_EQ(name(OpClass::kMovement), "data_movement");
 }
 

@@ -22,7 +22,11 @@ Lines products(const std::vector<RecordedOp>& ops) {
   Lines lines;
   for (const auto& one : ops) {
     if (one.type->name != "matmul") continue;
-    const auto extent = [&](const char* field) { return one.op.fields.at(field).dump(); };
+    const auto extent = [&](std::string_view wanted) {
+      for (const auto& [field, value] : one.op.fields)
+        if (field == wanted) return json_text(value);
+      return std::string("none");
+    };
     lines.push_back(one.layer + ' ' + std::string(name(one.op.pass)) + ' ' + extent("m") + 'x' +
                     extent("n") + 'x' + extent("k") + " *" + std::to_string(one.count));
   }

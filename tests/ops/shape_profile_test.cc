@@ -45,8 +45,8 @@ TEST_F(ShapeProfileTest, TellsShapesApart) {
       8);
   EXPECT_EQ(found.steps, 4) << "the middle half";
   const auto product = [&](int64_t n) {
-    const nlohmann::json fields{{"m", 64}, {"n", n}, {"k", 64}};
-    return shape_of(found, {shape_key(*op_type("matmul"), Pass::kForward, fields)});
+    const FieldRow fields{{"m", int64_t{64}}, {"n", n}, {"k", int64_t{64}}};
+    return shape_of(found, {shape_key(*op_type("matmul"), {Pass::kForward, fields})});
   };
   EXPECT_EQ(product(64).count, 4 * 2);
   EXPECT_EQ(product(8).count, 4);
@@ -90,8 +90,9 @@ TEST_F(ShapeProfileTest, DoesNotHearTheOpsOfItsOwnLook) {
   const ShapeProfile found =
       shape_profile([&] { at::ctc_loss(scores, labels, frames, counts); }, 1);
   EXPECT_EQ(found.steps, 1);
-  const nlohmann::json fields{{"frames", 9}, {"n", 2}, {"classes", 4}, {"labels", 3}};
-  EXPECT_EQ(shape_of(found, {shape_key(*op_type("ctc_loss"), Pass::kForward, fields)}).count, 1);
+  const FieldRow fields{
+      {"frames", int64_t{9}}, {"n", int64_t{2}}, {"classes", int64_t{4}}, {"labels", int64_t{3}}};
+  EXPECT_EQ(shape_of(found, {shape_key(*op_type("ctc_loss"), {Pass::kForward, fields})}).count, 1);
 }
 
 TEST_F(ShapeProfileTest, LeavesOutStepsThatRunOtherOps) {

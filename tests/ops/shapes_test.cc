@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "ops/core/field_reader.h"
+
 namespace fathom::ops {
 namespace {
 
-TEST(RecordedShapes, AreThere) {
-  const auto rows = recorded_shapes();
+TEST(EmbeddedShapes, AreThere) {
+  const auto rows = embedded_shapes("vgg");
   const auto fc6 = std::find_if(rows.begin(), rows.end(), [](const ShapeRow& row) {
     return row.name() == "op/matmul/vgg/fc6/forward";
   });

@@ -1,0 +1,120 @@
+// What an option means on this machine: defaults for what is left open, refusals of what is not
+// here.
+#include <algorithm>
+#include <set>
+
+#include "benchmarks/error.h"
+#include "benchmarks/options/options.h"
+#include "fixtures/files/file.h"
+#include "fixtures/games/ale.h"
+#include "ops/backends/onednn/library.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+template <typename Value>
+bool holds(const std::vector<Value>& list, Value value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// 1, 2, 4, ... and `cores`.
+std::vector<int> default_threads(int cores) {
+  std::set<int> counts{cores};
+  for (int n = 1; n < cores; n *= 2) counts.insert(n);
+  return {counts.begin(), counts.end()};
+}
+
+void resolve_devices(Options& options) {
+  using fixtures::Device;
+  if (options.devices.empty()) {
+    options.devices = {Device::kCpu};
+    if (fixtures::absence(Device::kCuda).empty()) options.devices.push_back(Device::kCuda);
+    return;
+  }
+  for (const auto device : options.devices) {
+    if (const auto& why = fixtures::absence(device); !why.empty()) {
+      throw UsageError("--fathom_device=" + std::string(name(device)) + ": " + why);
+    }
+  }
+}
+
+void resolve_threads(Options& options) {
+  const int cores = fixtures::usable_cores();
+  if (options.threads.empty()) options.threads = default_threads(cores);
+  if (options.was_typed("--fathom_threads") && !holds(options.devices, fixtures::Device::kCpu)) {
+    throw UsageError(
+        "--fathom_threads: only CPU rows have threads, a GPU row runs with one; add cpu to "
+        "--fathom_device");
+  }
+  for (const int threads : options.threads) {
+    if (threads > cores) {
+      throw UsageError("--fathom_threads=" + std::to_string(threads) + ": expected 1 to " +
+                       std::to_string(cores) + ", the cores that this process may use");
+    }
+  }
+}
+
+void resolve_precisions(Options& options) {
+  if (options.precisions.empty()) options.precisions = {fixtures::Precision::kFp32};
+  if (holds(options.precisions, fixtures::Precision::kTf32) &&
+      !holds(options.devices, fixtures::Device::kCuda)) {
+    throw UsageError(
+        "--fathom_precision=tf32: a GPU's precision, but --fathom_device is cpu; expected fp32 or "
+        "bf16");
+  }
+}
+
+void resolve_backends(const Options& options) {
+  for (const auto backend : {ops::Backend::kCublas, ops::Backend::kCudnn}) {
+    if (!holds(options.backends, backend) || holds(options.devices, fixtures::Device::kCuda))
+      continue;
+    const auto& absent = fixtures::absence(fixtures::Device::kCuda);
+    throw UsageError("--fathom_backend=" + std::string(name(backend)) + ": runs on a GPU only" +
+                     (absent.empty() ? ", which --fathom_device leaves out" : "; " + absent));
+  }
+  if (!holds(options.backends, ops::Backend::kOneDnn)) return;
+  if (!holds(options.devices, fixtures::Device::kCpu)) {
+    throw UsageError(
+        "--fathom_backend=onednn: runs on the CPU only, which --fathom_device leaves out");
+  }
+  if (ops::onednn::version().empty()) {
+    throw UsageError(
+        "--fathom_backend=onednn: built without oneDNN; configure with -DDNNL_ROOT=DIR");
+  }
+  if (!ops::onednn::has_bf16() && options.precisions == std::vector{fixtures::Precision::kBf16}) {
+    throw UsageError(
+        "--fathom_backend=onednn: oneDNN has no bf16 on this CPU, expected fp32 in "
+        "--fathom_precision");
+  }
+}
+
+void resolve_data(Options& options) {
+  const fixtures::DataSource& data = options.data;
+  if (data.synthetic() && data.strict) {
+    throw UsageError("--fathom_strict_data: needs --fathom_data=DIR");
+  }
+  try {
+    if (!data.synthetic()) {
+      fixtures::expect_directory(data.directory, "a folder with a sub-folder for each data set");
+    }
+    if (!data.rom.empty()) fixtures::expect_rom(data.rom);
+  } catch (const fixtures::DataError& error) {
+    throw UsageError(error.what());
+  }
+}
+
+}  // namespace
+
+void resolve_for_machine(Options& options) {
+  if (options.strict && options.unchecked) {
+    throw UsageError("--fathom_strict: not together with --fathom_unchecked");
+  }
+  if (options.help || options.models) return;
+  resolve_devices(options);
+  resolve_threads(options);
+  resolve_precisions(options);
+  resolve_backends(options);
+  resolve_data(options);
+}
+
+}  // namespace fathom::benchmarks

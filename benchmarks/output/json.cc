@@ -1,0 +1,131 @@
+#include "benchmarks/output/json.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "benchmarks/rows/rows.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using nlohmann::json;
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// Numbers of an entry that are no counters.
+const std::set<std::string> kOwn{"family_index", "per_family_instance_index",
+                                 "repetitions",  "repetition_index",
+                                 "threads",      "iterations",
+                                 "real_time",    "cpu_time"};
+
+/// The console prints these a second.
+const std::set<std::string> kRates{"items_per_second", "flops", "bytes"};
+
+std::string line(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+/// The string of `key` in a line; empty where there is none.
+std::string string_in_line(const std::string& line, const char* key) {
+  const auto object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() ? object.value(key, "") : "";
+}
+
+std::map<std::string, std::string> strings(const json& object) {
+  std::map<std::string, std::string> found;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_string()) found[key] = value.get<std::string>();
+  }
+  return found;
+}
+
+/// Splits `name` from the suffix that Google Benchmark appends, which is the name's time type.
+benchmark::BenchmarkName benchmark_name(const std::string& name) {
+  const std::string suffix = kNameSuffix;
+  benchmark::BenchmarkName made;
+  made.function_name = name.substr(0, name.size() - suffix.size());
+  made.time_type = suffix.substr(1);
+  return made;
+}
+
+Run run_of(const json& entry, int64_t family) {
+  Run run;
+  run.run_name = benchmark_name(entry.at("run_name"));
+  run.family_index = family;
+  run.per_family_instance_index = 0;
+  run.repetitions = entry.at("repetitions");
+  run.repetition_index =
+      entry.value("repetition_index", static_cast<int64_t>(Run::no_repetition_index));
+  run.threads = entry.at("threads");
+  run.iterations = entry.at("iterations");
+  run.time_unit = benchmark::kMicrosecond;
+  run.report_label = entry.value("label", "");
+  // Google Benchmark divides times, not shares, by the iterations.
+  double scale = static_cast<double>(run.iterations) / 1e6;
+  if (entry.at("run_type") == "aggregate") {
+    run.run_type = Run::RT_Aggregate;
+    run.aggregate_name = entry.at("aggregate_name");
+    if (entry.at("aggregate_unit") == "percentage") {
+      run.aggregate_unit = benchmark::kPercentage;
+      scale = 1;
+    }
+  }
+  run.real_accumulated_time = entry.at("real_time").get<double>() * scale;
+  run.cpu_accumulated_time = entry.at("cpu_time").get<double>() * scale;
+  for (const auto& [key, value] : entry.items()) {
+    if (!value.is_number() || kOwn.contains(key)) continue;
+    run.counters[key] = benchmark::Counter(
+        value, kRates.contains(key) ? benchmark::Counter::kIsRate : benchmark::Counter::kDefaults);
+  }
+  return run;
+}
+
+}  // namespace
+
+std::string sample_line(const std::string& name, std::size_t repetition, std::size_t step,
+                        double us) {
+  return line({{"name", name}, {"repetition", repetition}, {"step", step}, {"us", us}});
+}
+
+std::string name_in_sample(const std::string& line) { return string_in_line(line, "name"); }
+
+std::string failure_line(const std::string& name, int64_t repetition, const std::string& reason) {
+  return line({{"name", name}, {"repetition", repetition}, {"reason", reason}});
+}
+
+std::string reason_in_failure(const std::string& line) { return string_in_line(line, "reason"); }
+
+std::string context_json(const std::map<std::string, std::string>& context) {
+  return line({{"context", context}});
+}
+
+std::map<std::string, std::string> context_in_file(const std::string& path) {
+  std::ifstream file(path);
+  const auto document = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("context")) return {};
+  const json& context = document["context"];
+  return context.is_object() ? strings(context) : std::map<std::string, std::string>{};
+}
+
+std::vector<Run> runs_in_file(const std::string& path, int64_t family) {
+  std::ifstream file(path);
+  const auto document = json::parse(file);
+  std::vector<Run> runs;
+  for (const auto& entry : document.at("benchmarks")) runs.push_back(run_of(entry, family));
+  return runs;
+}
+
+FinishedRun finished_run(const std::string& text) try {
+  const auto document = json::parse(text);
+  const auto& context = document.at("context");
+  context.at("fathom_version");
+  FinishedRun found{.context = strings(context), .run_names = {}};
+  for (const auto& row : document.at("benchmarks"))
+    found.run_names.push_back(row.at("run_name").get<std::string>());
+  return found;
+} catch (const json::exception& error) {
+  throw std::runtime_error(error.what());
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+
+namespace fathom::benchmarks {
+
+// All JSON that this room reads and writes beside Google Benchmark's own. Lines end with '\n';
+// bytes that are not UTF-8 are replaced.
+
+/// A line of --fathom_samples: the time of one step in microseconds.
+std::string sample_line(const std::string& name, std::size_t repetition, std::size_t step,
+                        double us);
+/// The name in a line of --fathom_samples; empty for other text.
+std::string name_in_sample(const std::string& line);
+
+/// A line of <out>.errors.jsonl: why a run has no measurement.
+std::string failure_line(const std::string& name, int64_t repetition, const std::string& reason);
+/// The reason in a line of <out>.errors.jsonl; empty for other text.
+std::string reason_in_failure(const std::string& line);
+
+/// {"context": {...}}
+std::string context_json(const std::map<std::string, std::string>& context);
+/// The strings in the context of a --benchmark_out file; empty for other files.
+std::map<std::string, std::string> context_in_file(const std::string& path);
+
+/// The runs of a --benchmark_out file, as Google Benchmark reported them; `family` numbers their
+/// benchmark. Throws std::exception for other files.
+std::vector<benchmark::BenchmarkReporter::Run> runs_in_file(const std::string& path,
+                                                            int64_t family);
+
+/// What --fathom_resume compares.
+struct FinishedRun {
+  std::map<std::string, std::string> context;  ///< its strings
+  std::vector<std::string> run_names;          ///< of all its rows
+};
+
+/// Reads the text of a --benchmark_out file. Throws std::runtime_error for other text.
+FinishedRun finished_run(const std::string& text);
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,89 @@
+#include "benchmarks/output/reporter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "benchmarks/output/op_type_rows.h"
+#include "benchmarks/output/sample_lines.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// The passes that are the row's repetitions, the last ones: in the others Google Benchmark looks
+/// for an iteration count. Some repetitions may have failed.
+std::vector<TimedPass> take_repetitions(RowRecord& record, int64_t repetitions) {
+  std::vector<TimedPass> passes = std::move(record.passes);
+  record = {};
+  const int64_t searched = std::ssize(passes) - std::max<int64_t>(repetitions, 1);
+  if (searched > 0) passes.erase(passes.begin(), passes.begin() + searched);
+  return passes;
+}
+
+/// Whether Google Benchmark goes on with aggregates over these runs.
+bool has_aggregates(const std::vector<Run>& runs) {
+  return runs.front().run_type == Run::RT_Iteration &&
+         std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !failed(run); }) > 1;
+}
+
+/// A measured run without what JSON or the console cannot show.
+Run cleaned(Run run) {
+  std::erase_if(run.counters,
+                [](const auto& counter) { return !std::isfinite(counter.second.value); });
+  for (auto& [name, counter] : run.counters) {
+    if (name.ends_with("_pct_peak")) counter.flags = benchmark::Counter::kDefaults;
+  }
+  return run;
+}
+
+}  // namespace
+
+bool Reporter::ReportContext(const Context& context) {
+  before_();
+  for (auto* sink : sinks_) sink->begin(context);
+  return true;
+}
+
+void Reporter::ReportRuns(const std::vector<Run>& runs) {
+  const auto place = static_cast<std::size_t>(runs.front().family_index);
+  const Row& row = rows_[place];
+  if (pending_ && pending_->row != &row) finish();
+  if (!pending_) {
+    pending_ = RowResult{
+        .row = &row, .repetitions = take_repetitions(records_[place], runs.front().repetitions)};
+  }
+  add_runs(runs, *pending_);
+  if (!has_aggregates(runs)) finish();
+}
+
+void Reporter::Finalize() {
+  if (pending_) finish();
+  for (auto* sink : sinks_) sink->end();
+}
+
+void Reporter::hand_over(const RowResult& result) {
+  for (auto* sink : sinks_) sink->add(result);
+}
+
+void Reporter::finish() {
+  hand_over(*pending_);
+  pending_.reset();
+}
+
+void add_runs(const std::vector<Run>& runs, RowResult& result) {
+  std::vector<Run> measured;
+  for (const auto& run : runs) {
+    if (failed(run)) {
+      result.failures.push_back(run);
+    } else {
+      measured.push_back(cleaned(run));
+    }
+  }
+  const auto op_types = op_type_rows(measured, result.repetitions);
+  if (result.row->samples) result.samples += sample_lines(measured, result.repetitions);
+  result.runs.insert(result.runs.end(), measured.begin(), measured.end());
+  result.runs.insert(result.runs.end(), op_types.begin(), op_types.end());
+}
+
+}  // namespace fathom::benchmarks

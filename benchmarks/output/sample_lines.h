@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/measure/row_result.h"
+
+namespace fathom::benchmarks {
+
+/// Lines of --fathom_samples: the time of every timed step of a row, then of every op type in its
+/// profiled steps. `runs` are its measured ones; empty for aggregates.
+std::string sample_lines(const std::vector<benchmark::BenchmarkReporter::Run>& runs,
+                         std::span<const TimedPass> repetitions);
+
+}  // namespace fathom::benchmarks
