@@ -29,6 +29,7 @@
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/rows/study.h"
 #include "models/table.h"
+#include "ops/types/table.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -226,6 +227,10 @@ int run(int argc, char** argv) {
   initialize_google_benchmark(options, argv[0]);
   if (options.models) {
     std::cout << models::workloads_markdown();
+    return kOk;
+  }
+  if (options.ops) {
+    std::cout << ops::op_types_text();
     return kOk;
   }
   Progress progress;

@@ -127,6 +127,8 @@ void declare_machine(CLI::App& app, Options& options) {
                  "take the machine's peaks from this file of --benchmark_out (default: measure)")
       ->type_name("FILE");
   app.add_flag("--fathom_models", options.models, "print the table of workloads and leave");
+  app.add_flag("--fathom_ops", options.ops,
+               "print the op types with the fields of their shapes and leave");
 }
 
 /// Every --fathom_ option: its name, its help, its values. --help shows them in this order.

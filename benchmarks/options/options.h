@@ -59,6 +59,7 @@ struct Options {
   bool strict = false;              ///< refuses a machine whose times are doubtful
   bool unchecked = false;           ///< skips the machine check
   bool models = false;              ///< prints the table of workloads and exits
+  bool ops = false;                 ///< prints the op types and exits
   bool help = false;
 
   std::string out;      ///< --benchmark_out in JSON, which we write ourselves; else empty

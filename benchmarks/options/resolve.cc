@@ -109,7 +109,7 @@ void resolve_for_machine(Options& options) {
   if (options.strict && options.unchecked) {
     throw UsageError("--fathom_strict: not together with --fathom_unchecked");
   }
-  if (options.help || options.models) return;
+  if (options.help || options.models || options.ops) return;
   resolve_devices(options);
   resolve_threads(options);
   resolve_precisions(options);

@@ -1,29 +1,16 @@
-#include <ATen/TensorOperators.h>
+#include <ATen/Functions.h>
 #include <ATen/core/Reduction.h>
-#include <ATen/ops/baddbmm.h>
-#include <ATen/ops/bmm.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/dropout.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/hardtanh.h>
-#include <ATen/ops/huber_loss.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/randn_like.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/rsub.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
+#include <set>
+
 #include "models/optimizers.h"
+#include "ops/kernels/clipped_relu_rnn.h"
 #include "ops/kernels/fused_update.h"
 #include "ops/kernels/sampled_softmax.h"
+#include "ops/profiler/match.h"
 #include "ops/profiler/record.h"
 #include "tests/ops/op_cases.h"
 
@@ -179,6 +166,137 @@ TEST_P(MatchedCalls, CallsAreTheirRow) {
   if (result.dim() > 0) {
     EXPECT_EQ(again.numel(), result.numel());
   }
+}
+
+/// A watcher that tells which of LibTorch's ops were matched to rows, those inside others, too.
+class MatchedNames final : public Watcher {
+ public:
+  std::set<std::string> names;
+
+  bool start(const Event& event) override {
+    if (!matcher_.match(event).ops.empty()) names.insert(std::string(event.call.name));
+    return false;
+  }
+
+ private:
+  OpMatcher matcher_;
+};
+
+/// LibTorch's other spellings of ops, which no type's own call takes.
+void call_other_spellings() {
+  const at::Tensor x = at::rand({6, 5}) + 1;
+  const at::Tensor y = x.view({2, 3, 5});
+  at::mv(x, x[0]);
+  at::addmv(x.select(1, 0), x, x[0]);
+  for (const char* name : {"relu_", "sigmoid_", "tanh_", "exp_", "sqrt_", "square_", "neg_"}) {
+    c10::Stack stack{x.clone()};
+    c10::Dispatcher::singleton()
+        .findSchemaOrThrow((std::string("aten::") + name).c_str(), "")
+        .callBoxed(&stack);
+  }
+  at::clamp_min(x, 0);
+  x.clone().clamp_min_(0);
+  at::hardtanh(x, 0, kClip);
+  at::Tensor copy = x.clone();
+  at::hardtanh_(copy, 0, kClip);
+  x.clone().sub_(x);
+  x.clone().mul_(x);
+  x.clone().div_(x);
+  at::rsub(x, 1);
+  x.pow(2);
+  x.clone().pow_(2);
+  at::concat({x, x});
+  at::pad(x, {1, 1});
+  x.t().contiguous();
+  x.clone().copy_(x);
+  at::copy(x, x);
+  at::_to_copy(x);
+  x.clone().zero_();
+  at::zeros({3});
+  at::zeros_like(x);
+  at::ones({3});
+  at::ones_like(x);
+  at::full({3}, 2.0);
+  x.new_zeros({3});
+  at::randn({3});
+  at::randn_like(x);
+  at::dropout_(copy, 0.5, true);
+  at::native_dropout(x, 0.5, true);
+  at::native_dropout_backward(x, x > 0, 2.0);
+  at::_softmax(x, 1, false);
+  at::max_pool2d(y.unsqueeze(0), {2, 2});
+  at::_adaptive_avg_pool2d(y.unsqueeze(0), {2, 2});
+  at::convolution(y.unsqueeze(0), at::ones({2, 2, 1, 1}), {}, {1, 1}, {0, 0}, {1, 1}, false, {0, 0},
+                  1);
+  const at::Tensor ids = at::zeros({4}, at::kLong);
+  at::embedding_dense_backward(at::ones({4, 3}), ids, 5, -1, false);
+  at::embedding_sparse_backward(at::ones({4, 3}), ids, 5, -1, false);
+  const at::Tensor scores = at::randn({4, 1, 3}).log_softmax(2);
+  at::ctc_loss(scores, at::ones({1, 2}, at::kLong), std::vector<int64_t>{4},
+               std::vector<int64_t>{2});
+}
+
+/// Ops that only a GPU or oneDNN runs.
+bool runs_elsewhere(std::string_view name) {
+  return name.find("cudnn") != std::string_view::npos ||
+         name.find("mkldnn") != std::string_view::npos;
+}
+
+TEST(Match, KnowsEveryNameThatATypeClaims) {
+  MatchedNames matched;
+  watch(
+      matched,
+      [] {
+        call_other_spellings();
+        for (const Case& one : op_cases()) {
+          const auto op = make_op(one);
+          op->call(op->inputs(3))();
+        }
+      },
+      /*arguments=*/true);
+  for (const auto& type : op_types()) {
+    for (const auto name : type.aten) {
+      if (runs_elsewhere(name)) continue;
+      EXPECT_TRUE(matched.names.contains("aten::" + std::string(name)))
+          << type.name << " claims " << name << ", but its match() makes no rows of it";
+    }
+  }
+}
+
+/// A call of cuDNN's LSTM as LibTorch makes it on a GPU: {x [5, 3, 4], ...}, two layers of width 6.
+TEST(Match, KnowsTheLstmOfCudnn) {
+  const at::Tensor x = at::zeros({5, 3, 4});
+  const std::vector<at::Tensor> weights(8, x);
+  const std::vector<c10::IValue> forward{x,
+                                         weights,
+                                         4,
+                                         x,
+                                         x,
+                                         x,
+                                         2,
+                                         6,
+                                         0,
+                                         2,
+                                         false,
+                                         0.0,
+                                         true,
+                                         false,
+                                         std::vector<int64_t>{},
+                                         c10::IValue()};
+  const c10::ArrayRef<const c10::IValue> arguments(forward.data(), forward.size());
+  const auto ops = match(claim_of("aten::_cudnn_rnn"), {"aten::_cudnn_rnn", arguments});
+  ASSERT_EQ(ops.size(), 2U);
+  EXPECT_EQ(json_text(ops[0].fields), R"({"steps":5,"n":3,"inputs":4,"width":6,"bias":true})");
+  EXPECT_EQ(json_text(ops[1].fields), R"({"steps":5,"n":3,"inputs":6,"width":6,"bias":true})");
+  std::vector<c10::IValue> backward(forward.begin(), forward.begin() + 6);
+  for (int i = 0; i < 4; ++i) backward.emplace_back(x);
+  backward.insert(backward.end(), forward.begin() + 6, forward.end());
+  const c10::ArrayRef<const c10::IValue> more(backward.data(), backward.size());
+  const auto gradients =
+      match(claim_of("aten::_cudnn_rnn_backward"), {"aten::_cudnn_rnn_backward", more});
+  ASSERT_EQ(gradients.size(), 2U);
+  EXPECT_EQ(gradients[0].pass, kBackward);
+  EXPECT_EQ(gradients[0].fields, ops[0].fields);
 }
 
 TEST(Match, TellsBackwardPasses) {
