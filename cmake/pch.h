@@ -1,5 +1,5 @@
-// Precompiled once for every target that sees LibTorch (cmake/Room.cmake). Only what nearly all files include belongs
-// here: each file pays for all of it.
+// Precompiled once for every target that sees LibTorch (cmake/Room.cmake). Only what nearly all
+// files include belongs here: each file pays for all of it.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/empty.h>
