@@ -1,4 +1,4 @@
-# fathom_wheels(NAMES WHAT OWN OUT): installs the pinned wheels of every wheels-NAME.txt, once, into a venv in
+# fathom_wheels(NAMES WHAT OWN OUT): installs the pinned wheels of every wheels/wheels-NAME.txt, once, into a venv in
 # FATHOM_DEPS_DIR that every build tree shares, and sets OUT to it. Where a sources-NAME.txt stands beside it, what it pins
 # is built with what the wheels brought. WHAT is told to the user before the download, OWN after a failure.
 include_guard(GLOBAL)
@@ -17,7 +17,7 @@ function(fathom_wheels names what own out)
   set(from_sources "")
   foreach(name IN LISTS names)
     foreach(kind wheels sources)
-      set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${kind}-${name}.txt")
+      set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/wheels/${kind}-${name}.txt")
       if(kind STREQUAL "sources" AND NOT EXISTS "${file}")
         continue()
       endif()

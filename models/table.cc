@@ -6,6 +6,27 @@
 #include <stdexcept>
 
 namespace fathom::models {
+
+// Each in its own file, fathom/<workload>.cc.
+std::unique_ptr<Workload> make_alexnet(Scale scale);
+std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
+std::unique_ptr<Workload> make_autoenc(Scale scale);
+std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
+std::unique_ptr<Workload> make_deepq(Scale scale);
+std::unique_ptr<Workload> make_deepq_2013(Scale scale);
+std::unique_ptr<Workload> make_memnet(Scale scale);
+std::unique_ptr<Workload> make_residual(Scale scale);
+std::unique_ptr<Workload> make_residual_repo(Scale scale);
+std::unique_ptr<Workload> make_seq2seq(Scale scale);
+std::unique_ptr<Workload> make_seq2seq_5x10(Scale scale);
+std::unique_ptr<Workload> make_seq2seq_10x15(Scale scale);
+std::unique_ptr<Workload> make_seq2seq_20x25(Scale scale);
+std::unique_ptr<Workload> make_speech(Scale scale);
+std::unique_ptr<Workload> make_speech_150(Scale scale);
+std::unique_ptr<Workload> make_speech_repo(Scale scale);
+std::unique_ptr<Workload> make_vgg(Scale scale);
+std::unique_ptr<Workload> make_vgg_repo(Scale scale);
+
 namespace {
 
 std::string grouped(int64_t number) {

@@ -41,7 +41,7 @@ struct WorkloadRow {
   std::unique_ptr<Workload> (*make)(Scale scale);
 };
 
-/// Every workload; a new one is its own .cc, its maker below and a row.
+/// Every workload; a new one is its own .cc and a row.
 const std::vector<WorkloadRow>& workloads();
 
 /// The row called `name`; throws std::out_of_range.
@@ -49,24 +49,5 @@ const WorkloadRow& workload(std::string_view name);
 
 /// The table as Markdown, as the README shows it.
 std::string workloads_markdown();
-
-std::unique_ptr<Workload> make_alexnet(Scale scale);
-std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
-std::unique_ptr<Workload> make_autoenc(Scale scale);
-std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
-std::unique_ptr<Workload> make_deepq(Scale scale);
-std::unique_ptr<Workload> make_deepq_2013(Scale scale);
-std::unique_ptr<Workload> make_memnet(Scale scale);
-std::unique_ptr<Workload> make_residual(Scale scale);
-std::unique_ptr<Workload> make_residual_repo(Scale scale);
-std::unique_ptr<Workload> make_seq2seq(Scale scale);
-std::unique_ptr<Workload> make_seq2seq_5x10(Scale scale);
-std::unique_ptr<Workload> make_seq2seq_10x15(Scale scale);
-std::unique_ptr<Workload> make_seq2seq_20x25(Scale scale);
-std::unique_ptr<Workload> make_speech(Scale scale);
-std::unique_ptr<Workload> make_speech_150(Scale scale);
-std::unique_ptr<Workload> make_speech_repo(Scale scale);
-std::unique_ptr<Workload> make_vgg(Scale scale);
-std::unique_ptr<Workload> make_vgg_repo(Scale scale);
 
 }  // namespace fathom::models

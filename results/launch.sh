@@ -8,7 +8,7 @@ say() { echo "$(basename "$0"): $*" >&2; }
 # become PACKAGE ARGUMENTS...: runs a package of results/
 become() {
   local deps=${FATHOM_DEPS_DIR:-$root/.deps} pins
-  pins=$(sha256sum <"$root/cmake/wheels-results.txt")
+  pins=$(sha256sum <"$root/cmake/wheels/wheels-results.txt")
   if [[ ! -e $deps/results/${pins%% *} ]]; then # as cmake/Wheels.cmake marks what is complete
     install_packages "$root/cmake/packages-results.txt"
     mkdir -p "$deps" || fail "cannot write to $deps"

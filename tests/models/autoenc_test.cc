@@ -102,7 +102,7 @@ TEST_P(Autoenc, SamplesInInferenceToo) {
 TEST(AutoencTraining, HalvesTheLoss) {
   fixtures::set_threads(1);
   at::manual_seed(1);
-  const auto net = make_autoenc(Scale::kFull);
+  const auto net = workload("autoenc").make(Scale::kFull);
   const auto batches = net->pool({.batch = 128, .count = 10}).batches;
   const auto epoch = [&] {
     double sum = 0;

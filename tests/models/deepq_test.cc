@@ -43,7 +43,7 @@ class DeepQ : public testing::Test {
 };
 
 TEST_F(DeepQ, AgreesWithTheClippedLossInFloat64) {
-  const auto deepq = make_deepq(Scale::kSmall);
+  const auto deepq = workload("deepq").make(Scale::kSmall);
   fixtures::Batch batch = deepq->pool({.batch = 6, .seed = 2}).batches[0];
   deepq->module().to(at::kDouble);
   for (const auto field : {kStates, kRewards, kTerminals, kNextValues}) {
@@ -57,7 +57,7 @@ TEST_F(DeepQ, AgreesWithTheClippedLossInFloat64) {
 }
 
 TEST_F(DeepQ, TrainsTheOnlineNetworkOnly) {
-  const auto deepq = make_deepq(Scale::kSmall);
+  const auto deepq = workload("deepq").make(Scale::kSmall);
   const auto before = deepq->module().named_parameters();
   const at::Tensor target = before["target.hidden.weight"].clone();
   const at::Tensor online = before["online.hidden.weight"].detach().clone();
@@ -70,7 +70,7 @@ TEST_F(DeepQ, TrainsTheOnlineNetworkOnly) {
 }
 
 TEST_F(DeepQ, LowersTheLossOfAFixedReplay) {
-  const auto deepq = make_deepq(Scale::kFull);
+  const auto deepq = workload("deepq").make(Scale::kFull);
   const auto batches = deepq->pool({.batch = 32, .count = 2, .seed = 5}).batches;
   const auto round = [&] {
     double sum = 0;
@@ -88,7 +88,7 @@ TEST_F(DeepQ, LowersTheLossOfAFixedReplay) {
 }
 
 TEST_F(DeepQ, ActsOnStatesInRange) {
-  const auto batch = make_deepq(Scale::kSmall)->pool({.batch = 8}).batches[0];
+  const auto batch = workload("deepq").make(Scale::kSmall)->pool({.batch = 8}).batches[0];
   EXPECT_EQ(batch[kStates].sizes(), (std::vector<int64_t>{8, 4, 84, 84}));
   EXPECT_GE(batch[kStates].min().item<float>(), 0);
   EXPECT_LE(batch[kStates].max().item<float>(), 1);

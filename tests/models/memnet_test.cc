@@ -103,7 +103,7 @@ class MemNet : public testing::Test {
   MemNet() {
     fixtures::set_threads(1);
     at::manual_seed(1);
-    workload = make_memnet(Scale::kFull);
+    workload = models::workload("memnet").make(Scale::kFull);
   }
   std::unique_ptr<Workload> workload;
 };

@@ -177,7 +177,7 @@ class Seq2seq : public testing::Test {
   Seq2seq() {
     fixtures::set_threads(1);
     at::manual_seed(1);
-    seq2seq = make_seq2seq(Scale::kSmall);
+    seq2seq = workload("seq2seq").make(Scale::kSmall);
   }
 
   std::vector<at::Tensor> copies() {
@@ -294,7 +294,7 @@ TEST_F(Seq2seq, SlowsDownWhereTheLossIsAboveTheLastThree) {
 
 /// With logits near zero the loss is ln V + ln Q for a label that Q candidates of 512 should be.
 TEST_F(Seq2seq, StartsAtTheLossOfWordsAtRandom) {
-  const auto full = make_seq2seq_5x10(Scale::kFull);
+  const auto full = workload("seq2seq_5x10").make(Scale::kFull);
   const auto batch = full->pool({.batch = 64, .seed = 2}).batches[0];
   const torch::NoGradGuard no_grad;
   const at::Tensor labels = batch[kTargetIds].slice(0, 1).to(at::kDouble);

@@ -136,7 +136,7 @@ class Speech : public testing::Test {
 };
 
 TEST_F(Speech, AgreesWithPlainLoopsInFloat64) {
-  const auto speech = make_speech(Scale::kSmall);
+  const auto speech = workload("speech").make(Scale::kSmall);
   fixtures::Batch batch = speech->pool({.batch = 2, .seed = 2}).batches[0];
   batch[fixtures::kFeatures] = batch[fixtures::kFeatures].to(at::kDouble);
   speech->module().to(at::kDouble);
@@ -147,7 +147,7 @@ TEST_F(Speech, AgreesWithPlainLoopsInFloat64) {
 }
 
 TEST_F(Speech, HalvesItsLossOnPhonesThatCanBeLearnt) {
-  const auto speech = make_speech(Scale::kSmall);
+  const auto speech = workload("speech").make(Scale::kSmall);
   const auto batches = speech->pool({.batch = 8, .count = 4, .seed = 3}).batches;
   const auto round = [&] {
     double sum = 0;

@@ -44,7 +44,7 @@ def test_every_package_has_its_imports_listed():
 
 
 def test_the_reader_needs_python_alone():
-    """The scripts run without the packages of cmake/wheels-results.txt."""
+    """The scripts run without the packages of cmake/wheels/wheels-results.txt."""
     for path in (RESULTS / "fathom_runs").glob("*.py"):
         text = path.read_text()
         assert not any(f"import {name}" in text for name in ("numpy", "pandas", "scipy", "jinja2"))

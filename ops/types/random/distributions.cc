@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "ops/core/match_fill.h"
-#include "ops/core/moments.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/random/moments.h"
 
 namespace fathom::ops {
 namespace {

@@ -4,10 +4,10 @@
 #include <ATen/ops/native_dropout_backward.h>
 
 #include "ops/core/check.h"
-#include "ops/core/moments.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/random/moments.h"
 
 namespace fathom::ops {
 namespace {

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "ops/core/moments.h"
 #include "ops/core/op.h"
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/sampled_softmax.h"
+#include "ops/types/random/moments.h"
 
 namespace fathom::ops {
 namespace {

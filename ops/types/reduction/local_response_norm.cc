@@ -2,9 +2,9 @@
 
 #include "ops/core/buffer.h"
 #include "ops/core/composite.h"
-#include "ops/core/image_sizes.h"
 #include "ops/core/op.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/reduction/image_sizes.h"
 
 namespace fathom::ops {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
-#include "ops/core/image_sizes.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/reduction/image_sizes.h"
 #include "ops/types/reduction/pool_problem.h"
 
 namespace fathom::ops {

@@ -1,4 +1,4 @@
-#include "ops/core/moments.h"
+#include "ops/types/random/moments.h"
 
 #include <ATen/TensorOperators.h>
 
