@@ -38,8 +38,8 @@ void add_rows(std::vector<Row>& rows, const Options& options, const std::string&
       row.device == Device::kCpu && !serial ? options.threads : std::vector<int>{1};
   for (const int n : threads) {
     Row& one = rows.emplace_back(row);
-    one.name = head + token("threads", n) + tail;
-    one.subject = head + tail;
+    one.name.assign(head).append(token("threads", n)).append(tail);
+    one.subject.assign(head).append(tail);
     one.threads = n;
     one.samples = !options.samples.empty();
   }

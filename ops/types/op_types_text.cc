@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ops/core/field_reader.h"
 #include "ops/types/table.h"
@@ -31,14 +32,15 @@ std::vector<Backend> backends(const OpType& type) {
 }
 
 std::string text_of(const OpType& type) {
-  std::string text = std::string(type.name) + "  (" + std::string(name(type.op_class)) + ")\n";
-  text += "  passes: " + joined(type.passes) + "\n  backends: " + joined(backends(type)) + '\n';
+  std::ostringstream text;
+  text << type.name << "  (" << name(type.op_class) << ")\n  passes: " << joined(type.passes)
+       << "\n  backends: " << joined(backends(type)) << '\n';
   for (const auto& [name, takes, fallback] : described(type.fields)) {
-    text += "  \"" + name + "\": " + takes;
-    if (!fallback.empty()) text += ", default " + fallback;
-    text += '\n';
+    text << "  \"" << name << "\": " << takes << (fallback.empty() ? "" : ", default " + fallback)
+         << '\n';
   }
-  return text + "  example: " + std::string(type.examples[0]) + '\n';
+  text << "  example: " << type.examples[0] << '\n';
+  return text.str();
 }
 
 }  // namespace

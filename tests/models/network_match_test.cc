@@ -114,14 +114,14 @@ std::vector<RealCall> real_calls() {
        },
        {{kForward, R"({"n":3,"inputs":5,"width":4})"},
         {kBackward, R"({"n":3,"inputs":5,"width":4})"}}},
-      {"rnn",
+      {"clipped_relu_rnn",
        [] {
          return clipped_relu_rnn(leaf({5, 2, 3}), leaf({3, 3}), at::arange(4, 6),
                                  Direction::kBackward);
        },
        {{kForward, R"({"frames":5,"n":2,"width":3,"reverse":true})"},
         {kBackward, R"({"frames":5,"n":2,"width":3,"reverse":true})"}}},
-      {"attention",
+      {"additive_attention",
        [] {
          return additive_attention(leaf({2, 5, 3}), leaf({2, 5, 4}), leaf({2, 4}), leaf({1, 4}));
        },

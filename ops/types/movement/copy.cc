@@ -39,7 +39,7 @@ Sizes exchanged(Sizes sizes) {
 /// Inputs {x}, outputs {a contiguous copy, its last two dimensions exchanged where `transposed`}.
 class Copy final : public Op {
  public:
-  Copy(CopyShape shape, Pass /*pass*/)
+  Copy(const CopyShape& shape, Pass /*pass*/)
       : stored_(shape.transposed ? exchanged(shape.sizes) : shape.sizes),
         transposed_(shape.transposed) {}
   Copy(TransposeShape shape, Pass /*pass*/) : stored_(std::move(shape.sizes)), transposed_(true) {}
