@@ -27,8 +27,6 @@ add_library(fathom_warnings INTERFACE)
 add_library(fathom::warnings ALIAS fathom_warnings)
 target_compile_options(fathom_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual>
-  # GCC 12 sees overflows in std::string that are none; behind a precompiled header it tells of them, too.
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FATHOM_WERROR}>>:-Werror>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${FATHOM_WERROR}>>:-Werror=all-warnings -Xcompiler=-Werror>)
