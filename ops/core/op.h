@@ -130,19 +130,23 @@ struct OpType {
   std::function<std::vector<MatchedOp>(const ObservedCall& call)> match;
 };
 
+/// `shape` with the fields that `fields` has for it.
+template <typename Shape>
+Shape read_shape(Fields& fields, Shape shape = {}) {
+  shape.visit(fields);
+  return shape;
+}
+
 /// OpType::fields of a shape.
 template <typename Shape>
 void fields_of(Fields& fields) {
-  Shape shape{};
-  shape.visit(fields);
+  read_shape<Shape>(fields);
 }
 
 /// OpType::make of an op that is made from a shape and a pass.
 template <typename ShapedOp, typename Shape>
 std::unique_ptr<Op> make_op(Fields& fields, Pass pass) {
-  Shape shape{};
-  shape.visit(fields);
-  return std::make_unique<ShapedOp>(std::move(shape), pass);
+  return std::make_unique<ShapedOp>(read_shape<Shape>(fields), pass);
 }
 
 template <typename Shape>

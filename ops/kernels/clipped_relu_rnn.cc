@@ -8,7 +8,8 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/custom_function.h>
+
+#include "ops/core/custom_function.h"
 
 namespace fathom::ops {
 namespace {
@@ -77,26 +78,23 @@ at::Tensor recurrent_gradient(const at::Tensor& dx, const at::Tensor& h, const O
   return at::mm(now.t(), before);
 }
 
-class Function : public torch::autograd::Function<Function> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
-                            const at::Tensor& recurrent, const at::Tensor& frames, bool backwards) {
-    const Order order(backwards ? Direction::kBackward : Direction::kForward, x.size(0));
-    at::Tensor h = ops::forward(x, recurrent, mask(x, frames.to(x.device())), order);
-    context->save_for_backward({h, recurrent});
-    context->saved_data["backwards"] = backwards;
-    return h;
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& gradients) {
-    const auto saved = context->get_saved_variables();
-    const auto [dx, drecurrent] = clipped_relu_rnn_backward(
-        gradients[0], saved[0], saved[1],
-        context->saved_data["backwards"].toBool() ? Direction::kBackward : Direction::kForward);
-    return {dx, drecurrent, {}, {}};
-  }
-};
+/// With its gradient to x and `recurrent`.
+at::Tensor differentiable(const at::Tensor& x, const at::Tensor& recurrent,
+                          const at::Tensor& frames, Direction direction) {
+  return apply(
+      {.forward = [&]() -> CustomFunction::Result {
+         const at::Tensor h =
+             forward(x, recurrent, mask(x, frames.to(x.device())), Order(direction, x.size(0)));
+         return {{h}, {h, recurrent}};
+       },
+       .backward = [direction](const CustomFunction::List& saved,
+                               const CustomFunction::List& gradients) -> CustomFunction::List {
+         const auto [dx, drecurrent] =
+             clipped_relu_rnn_backward(gradients[0], saved[0], saved[1], direction);
+         return {dx, drecurrent};
+       }},
+      {x, recurrent})[0];
+}
 
 }  // namespace
 
@@ -111,15 +109,15 @@ ClippedReluRnnGradients clipped_relu_rnn_backward(const at::Tensor& g, const at:
 at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
                             const at::Tensor& frames, Direction direction) {
   const at::DeviceType device = x.device().type();
-  const bool backwards = direction == Direction::kBackward;
-  RECORD_USER_SCOPE_WITH_INPUTS("op:clipped_relu_rnn", (std::vector<c10::IValue>{x, backwards}));
+  RECORD_USER_SCOPE_WITH_INPUTS("op:clipped_relu_rnn",
+                                (std::vector<c10::IValue>{x, direction == Direction::kBackward}));
   if (!at::autocast::is_autocast_enabled(device)) {
-    return Function::apply(x.contiguous(), recurrent, frames, backwards);
+    return differentiable(x.contiguous(), recurrent, frames, direction);
   }
   const at::ScalarType type = at::autocast::get_autocast_dtype(device);
   const at::Tensor cast_x = at::autocast::cached_cast(type, x, device);
   const at::Tensor cast_recurrent = at::autocast::cached_cast(type, recurrent, device);
-  return Function::apply(cast_x.contiguous(), cast_recurrent, frames, backwards);
+  return differentiable(cast_x.contiguous(), cast_recurrent, frames, direction);
 }
 
 }  // namespace fathom::ops

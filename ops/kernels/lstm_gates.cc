@@ -6,9 +6,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/core/buffer.h"
+#include "ops/core/custom_function.h"
 #include "ops/kernels/cuda/library.h"
 #include "ops/kernels/lstm_gates_rule.h"
 #include "ops/kernels/vector_clones.h"
@@ -64,34 +64,24 @@ LstmState forward(const at::Tensor& products, const at::Tensor& c) {
   return next;
 }
 
-class Function : public torch::autograd::Function<Function> {
- public:
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
-                                                const at::Tensor& products, const at::Tensor& c) {
-    context->save_for_backward({products, c});
-    const auto [next_h, next_c] = ops::forward(products, c);
-    return {next_h, next_c};
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& gradients) {
-    const auto saved = context->get_saved_variables();
-    const at::Tensor dproducts = at::empty_like(saved[0]);
-    const at::Tensor dc = at::empty_like(saved[1]);
-    const at::Tensor next_h = gradients[0].contiguous();
-    const at::Tensor next_c = gradients[1].contiguous();
-    const LstmGatesBackward<void> at{.products = saved[0].const_data_ptr(),
-                                     .c = saved[1].const_data_ptr(),
-                                     .next_h = next_h.const_data_ptr(),
-                                     .next_c = next_c.const_data_ptr(),
-                                     .dproducts = dproducts.mutable_data_ptr(),
-                                     .dc = dc.mutable_data_ptr()};
-    run(dc, at, [&](const CudaLibrary& library, const LstmGatesCall& call) {
-      return library.lstm_gates_backward(call, at);
-    });
-    return {dproducts, dc};
-  }
-};
+/// {products, c} and the gradients to {next h, next c} give those to {products, c}.
+CustomFunction::List backward(const CustomFunction::List& saved,
+                              const CustomFunction::List& gradients) {
+  const at::Tensor dproducts = at::empty_like(saved[0]);
+  const at::Tensor dc = at::empty_like(saved[1]);
+  const at::Tensor next_h = gradients[0].contiguous();
+  const at::Tensor next_c = gradients[1].contiguous();
+  const LstmGatesBackward<void> at{.products = saved[0].const_data_ptr(),
+                                   .c = saved[1].const_data_ptr(),
+                                   .next_h = next_h.const_data_ptr(),
+                                   .next_c = next_c.const_data_ptr(),
+                                   .dproducts = dproducts.mutable_data_ptr(),
+                                   .dc = dc.mutable_data_ptr()};
+  run(dc, at, [&](const CudaLibrary& library, const LstmGatesCall& call) {
+    return library.lstm_gates_backward(call, at);
+  });
+  return {dproducts, dc};
+}
 
 }  // namespace
 
@@ -102,7 +92,13 @@ LstmState lstm_gates(const at::Tensor& products, const at::Tensor& c) {
                   products.device() == c.device() && element(c.scalar_type()),
               "lstm_gates: products ", products.sizes(), " and c ", c.sizes(),
               ", expected [N, 4H] and [N, H], contiguous and of one floating type");
-  const auto next = Function::apply(products, c);
+  const auto next = apply({.forward =
+                               [&] {
+                                 const auto [next_h, next_c] = forward(products, c);
+                                 return CustomFunction::Result{{next_h, next_c}, {products, c}};
+                               },
+                           .backward = backward},
+                          {products, c});
   return {.h = next[0], .c = next[1]};
 }
 

@@ -208,12 +208,11 @@ std::vector<OpType> elementwise_types() {
          .aten = rule.aten,
          .passes = passes,
          .examples = examples(rule),
-         .fields = [&rule](Fields& fields) { ElementwiseShape{.rule = &rule}.visit(fields); },
+         .fields = [&rule](Fields& fields) { read_shape(fields, ElementwiseShape{.rule = &rule}); },
          .make =
              [&rule](Fields& fields, Pass pass) {
-               ElementwiseShape shape{.rule = &rule};
-               shape.visit(fields);
-               return std::make_unique<Elementwise>(std::move(shape), pass);
+               return std::make_unique<Elementwise>(
+                   read_shape(fields, ElementwiseShape{.rule = &rule}), pass);
              },
          .match = [&rule](const ObservedCall& call) { return match(rule, call); }});
   }

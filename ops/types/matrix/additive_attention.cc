@@ -22,9 +22,7 @@ struct AdditiveAttentionShape {
 
 /// {memory, keys, query, score} gives {what is read}.
 std::unique_ptr<Op> make_additive_attention(Fields& fields, Pass pass) {
-  AdditiveAttentionShape shape{};
-  shape.visit(fields);
-  const auto [n, places, width, query] = shape;
+  const auto [n, places, width, query] = read_shape<AdditiveAttentionShape>(fields);
   const auto both = static_cast<double>(n * places * (width + query));  // memory and keys
   const double read = both + static_cast<double>(n * query + query);
   return make_composite({.leaves = [=, n = n, places = places, width = width,

@@ -37,9 +37,7 @@ LstmProblem::Inputs buffers(const Tensors& leaves) {
 
 /// {x, h, c, weight, bias} gives {h', c'}.
 std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
-  LstmCellShape shape{};
-  shape.visit(fields);
-  const auto [n, inputs, width] = shape;
+  const auto [n, inputs, width] = read_shape<LstmCellShape>(fields);
   const auto weights = static_cast<double>(4 * width * (inputs + width));
   const auto states = static_cast<double>(2 * n * width);
   const double read = weights + states + static_cast<double>(n * inputs + 4 * width);

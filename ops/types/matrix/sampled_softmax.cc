@@ -28,9 +28,7 @@ struct SampledSoftmaxShape {
 /// {x, weight, bias, labels, candidates' ids and tries} gives {losses}. A gradient fills tensors as
 /// large as `weight` and `bias`, of which forward looks up some rows.
 std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
-  SampledSoftmaxShape shape{};
-  shape.visit(fields);
-  const auto [positions, n, width, classes, count] = shape;
+  const auto [positions, n, width, classes, count] = read_shape<SampledSoftmaxShape>(fields);
   const auto x = static_cast<double>(positions * n * width);
   const auto ids = static_cast<double>(positions * (n + count));
   return make_composite(

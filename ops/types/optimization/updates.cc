@@ -254,9 +254,7 @@ std::vector<OpType> update_types() {
          .fields = fields_of<UpdateShape>,
          .make =
              [&rule](Fields& fields, Pass /*pass*/) {
-               UpdateShape shape;
-               shape.visit(fields);
-               return std::make_unique<Update>(rule, std::move(shape));
+               return std::make_unique<Update>(rule, read_shape<UpdateShape>(fields));
              },
          .match = match_update});
   }

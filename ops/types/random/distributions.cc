@@ -91,9 +91,7 @@ std::vector<OpType> distribution_types() {
                      .fields = fields_of<FillShape>,
                      .make =
                          [&one](Fields& fields, Pass /*pass*/) {
-                           FillShape shape;
-                           shape.visit(fields);
-                           return std::make_unique<Random>(one, std::move(shape));
+                           return std::make_unique<Random>(one, read_shape<FillShape>(fields));
                          },
                      .match = match_fill});
   }

@@ -26,9 +26,7 @@ struct LocalResponseNormShape {
 
 /// {x} gives {y}.
 std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
-  LocalResponseNormShape shape{};
-  shape.visit(fields);
-  const auto [sizes, norm] = shape;
+  const auto [sizes, norm] = read_shape<LocalResponseNormShape>(fields);
   const double count = elements(sizes);
   return make_composite(
       {.leaves = [sizes = sizes](RandomInputs& draws) -> Tensors { return {draws.normal(sizes)}; },

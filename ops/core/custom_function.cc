@@ -1,0 +1,45 @@
+#include "ops/core/custom_function.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <utility>
+
+namespace fathom::ops {
+namespace {
+
+using List = CustomFunction::List;
+
+/// Autograd keeps data of a node as an IValue.
+struct Backward final : torch::CustomClassHolder {
+  explicit Backward(const CustomFunction& function) : backward(function.backward) {}
+
+  decltype(CustomFunction::backward) backward;
+};
+
+class Function : public torch::autograd::Function<Function> {
+ public:
+  static List forward(torch::autograd::AutogradContext* context, at::TensorList /*inputs*/,
+                      const CustomFunction& function) {
+    auto [outputs, saved] = function.forward();
+    context->save_for_backward(std::move(saved));
+    context->saved_data["backward"] =
+        c10::IValue::make_capsule(c10::make_intrusive<Backward>(function));
+    return outputs;
+  }
+
+  static List backward(torch::autograd::AutogradContext* context, const List& gradients) {
+    const auto holder = context->saved_data["backward"].toCapsule();
+    List found =
+        static_cast<const Backward&>(*holder).backward(context->get_saved_variables(), gradients);
+    found.emplace_back();  // forward's argument that is no tensor
+    return found;
+  }
+};
+
+}  // namespace
+
+List apply(const CustomFunction& function, const List& inputs) {
+  return Function::apply(at::TensorList(inputs), function);
+}
+
+}  // namespace fathom::ops
