@@ -13,8 +13,9 @@ function(fathom_precompile name)
     target_link_libraries(${name} PRIVATE fathom::torch fathom::openmp fathom::warnings ${pch_LIBRARIES})
   endif()
 endfunction()
-fathom_precompile(fathom_pch ${CMAKE_CURRENT_LIST_DIR}/pch.h)                    # for all that sees LibTorch
-fathom_precompile(fathom_pch_networks ${CMAKE_CURRENT_LIST_DIR}/pch_networks.h)  # for what is made of its modules
+foreach(header pch pch_ops pch_networks)
+  fathom_precompile(fathom_${header} ${CMAKE_CURRENT_LIST_DIR}/${header}.h)
+endforeach()
 
 # fathom_target(NAME [PCH]): what every library and program of ours has.
 function(fathom_target name)

@@ -1,8 +1,6 @@
-// Precompiled once for every target that sees LibTorch (cmake/Room.cmake). Only what nearly all
-// files include belongs here: each file pays for all of it.
+// Precompiled for every target that sees LibTorch (cmake/Room.cmake). Only what nearly all files
+// include belongs here: each file instantiates the templates of all of it.
 #include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// Precompiled once for the workloads and what looks into them: LibTorch's modules and optimizers.
+// Precompiled for the workloads and what looks into them: LibTorch's modules and optimizers.
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/init.h>
 #include <torch/nn/module.h>
@@ -8,4 +8,4 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
-#include "cmake/pch.h"
+#include "cmake/pch_ops.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
 #include <c10/util/SmallVector.h>
 
 #include <functional>
@@ -17,6 +16,10 @@
 #include "ops/core/op_class.h"
 #include "ops/core/pass.h"
 #include "ops/core/problem.h"
+
+namespace c10 {
+struct IValue;  // whose header every file would pay for
+}
 
 namespace fathom::ops {
 

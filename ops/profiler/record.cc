@@ -1,5 +1,7 @@
 #include "ops/profiler/record.h"
 
+#include <ATen/core/ivalue.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,5 +1,7 @@
 #include "ops/kernels/additive_attention.h"
 
+#include <ATen/core/ivalue.h>
+
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
 

@@ -1,5 +1,7 @@
 #include "ops/kernels/clipped_relu_rnn.h"
 
+#include <ATen/core/ivalue.h>
+
 #include "ops/core/buffer.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"

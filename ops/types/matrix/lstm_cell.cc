@@ -1,5 +1,6 @@
 #include "ops/kernels/lstm_cell.h"
 
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
 

@@ -1,3 +1,4 @@
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 

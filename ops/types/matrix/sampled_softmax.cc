@@ -1,5 +1,7 @@
 #include "ops/kernels/sampled_softmax.h"
 
+#include <ATen/core/ivalue.h>
+
 #include <algorithm>
 
 #include "ops/core/composite.h"

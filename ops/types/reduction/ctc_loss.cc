@@ -1,3 +1,4 @@
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/log_softmax.h>
