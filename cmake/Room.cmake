@@ -17,6 +17,21 @@ foreach(header pch pch_ops pch_networks)
   fathom_precompile(fathom_${header} ${CMAKE_CURRENT_LIST_DIR}/${header}.h)
 endforeach()
 
+# fathom_files(PCH FILE ... [OPTIONS ...]): files of this folder with another precompiled header than their target's, and
+# with the options that it was precompiled with.
+function(fathom_files pch)
+  cmake_parse_arguments(PARSE_ARGV 1 files "" "" "OPTIONS")
+  set(options ${files_OPTIONS})
+  if(FATHOM_PCH)
+    get_target_property(folder ${pch} BINARY_DIR)
+    set(header ${folder}/CMakeFiles/${pch}.dir/cmake_pch.hxx)
+    list(APPEND options -Winvalid-pch -include ${header})
+    set_source_files_properties(${files_UNPARSED_ARGUMENTS} PROPERTIES OBJECT_DEPENDS ${header}.gch)
+  endif()
+  set_source_files_properties(${files_UNPARSED_ARGUMENTS} PROPERTIES
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${options}")
+endfunction()
+
 # fathom_target(NAME [PCH]): what every library and program of ours has.
 function(fathom_target name)
   target_link_libraries(${name} PRIVATE fathom::openmp fathom::warnings)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """cmake/lint.py BUILD: clang-tidy over our sources of a built tree, except those that it has found clean before.
 
-A verdict rests on clang-tidy's version and options, the compile command, and the text of the source and of all that the
+It compiles without the precompiled headers, so a missing #include is an error here. A verdict rests on clang-tidy's version and options, the compile command, and the text of the source and of all that the
 compiler read with it, which Ninja remembers. Clean ones are kept in ~/.cache/fathom_bench/lint, where other clones of the
 repository find them.
 """
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -64,6 +65,22 @@ class Tree:
                 target = line.partition(":")[0]
                 self.read[target] = []
 
+    def without_precompiled_headers(self):
+        """Writes the compile commands without them; gives the folder."""
+        folder = self.folder / "lint"
+        folder.mkdir(exist_ok=True)
+        commands = [
+            {
+                "directory": str(self.folder),
+                "file": str(source),
+                "command": re.sub(r" -Winvalid-pch| -include \S+", "", command),
+            }
+            for source, commands in self.commands.items()
+            for command in commands
+        ]
+        (folder / "compile_commands.json").write_text(json.dumps(commands))
+        return folder
+
     def texts(self, command):
         """What a command reads, its precompiled header's parts too; nothing where Ninja does not know."""
         words = command.split()
@@ -111,10 +128,11 @@ def main():
 
     def check(source):
         begin = time.monotonic()
-        command = [tidy, "--quiet", *options, "-p", tree.folder, source]
+        command = [tidy, "--quiet", *options, "-p", database, source]
         result = subprocess.run(command, capture_output=True, text=True)
         return source, result, time.monotonic() - begin
 
+    database = tree.without_precompiled_headers()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         checks = [pool.submit(check, source) for source in left]

@@ -89,6 +89,13 @@ void Step::backward() { result_.backward(); }
 
 void Step::update() { workload_->update(); }
 
+int64_t Step::parameter_count() const {
+  int64_t count = 0;
+  for (const auto& parameter : workload_->module().parameters())
+    count += parameter.requires_grad() ? parameter.numel() : 0;
+  return count;
+}
+
 std::vector<int64_t> Step::result_shape() const {
   return options_.mode == Mode::kTrain ? std::vector<int64_t>{}
                                        : workload_->output_shape(options_.batch);

@@ -61,6 +61,9 @@ class Step {
   /// What result() must look like.
   std::vector<int64_t> result_shape() const;
 
+  /// Elements of the trainable parameters.
+  int64_t parameter_count() const;
+
   Workload& workload() { return *workload_; }
   const StepOptions& options() const { return options_; }
 

@@ -20,8 +20,18 @@ from program import PROGRAM, ROOT
 
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps"))
 OTHER_PYTHONS = {
-    "results": ["report_laws", "report_figures", "gate_shift", "ab_rounds", "history_changes"],
-    "dashboards": ["conbench", "lnt"],
+    "results": [
+        "ab/ab_rounds",
+        "gate/gate_shift",
+        "history/history_changes",
+        "report/fathom_figures",
+        "report/our_figures",
+        "report/report_figures",
+        "report/report_laws",
+        "report/report_selection",
+        "report/tbd_figures",
+    ],
+    "dashboards": ["export/conbench", "export/lnt"],
 }
 SECONDS = 600  # for a test of this process
 EXPECTED_SKIPS = [
@@ -99,9 +109,10 @@ def pytest_collect_file(file_path, parent):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
+    file = str(module_path.relative_to(TESTS)).removeprefix("results/").removesuffix("_test.py")
     for name, files in OTHER_PYTHONS.items():
         here = pathlib.Path(sys.prefix) == DEPENDENCIES / name
-        if module_path.name.removesuffix("_test.py") in files and not here:
+        if file in files and not here:
             return case_file(module_path, parent, other_python(name))
 
 

@@ -1,7 +1,6 @@
 #include "benchmarks/tasks/model_task.h"
 
 #include <ATen/ops/isfinite.h>
-#include <torch/nn/module.h>
 
 #include <array>
 #include <chrono>
@@ -14,20 +13,12 @@
 namespace fathom::benchmarks {
 namespace {
 
-int64_t parameter_count(torch::nn::Module& module) {
-  int64_t count = 0;
-  for (const auto& parameter : module.parameters())
-    count += parameter.requires_grad() ? parameter.numel() : 0;
-  return count;
-}
-
 class ModelTask final : public Task {
  public:
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options)
       : step_(row, options) {
     counts_.items = static_cast<double>(options.batch);
-    counts_.counters.emplace_back("params",
-                                  static_cast<double>(parameter_count(step_.workload().module())));
+    counts_.counters.emplace_back("params", static_cast<double>(step_.parameter_count()));
     if (!options.data.synthetic()) {
       counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
     }

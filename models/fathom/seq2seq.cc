@@ -4,7 +4,7 @@
 // states, the last read fed to the next position, and 512 candidates a position in place of 40,000
 // words. Buckets of 40 and 50 positions.
 // seq2seq_5x10, seq2seq_10x15, seq2seq_20x25: the same network on shorter sentences.
-#include <ATen/ops/bmm.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -13,6 +13,7 @@
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <ATen/record_function.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
@@ -47,20 +48,21 @@ Sizes sizes(Scale scale, std::size_t bucket) {
   return {{.vocabulary = 40'000, .bucket = bucket}, 256, 512};
 }
 
-/// What one sentence's encoding leaves to the decoder.
+/// What encoding leaves to the decoder, which moves `states` and `read` on.
 struct Encoding {
   at::Tensor memory;  ///< [N, Ts, H], the upper layer's outputs
   at::Tensor keys;    ///< [N, Ts, H]
   std::vector<ops::LstmState> states;
+  at::Tensor read;  ///< [N, H], what the position before read of the memory
 };
 
 class TranslatorImpl : public nn::Module {
  public:
-  explicit TranslatorImpl(const Sizes& sizes)
-      : width_(sizes.width), words_(sizes.pairs.vocabulary) {
-    source_words_ = matrix("source_words", words_, width_);
+  explicit TranslatorImpl(const Sizes& sizes) : width_(sizes.width) {
+    const int64_t words = sizes.pairs.vocabulary;
+    source_words_ = matrix("source_words", words, width_);
     nn::init::uniform_(source_words_, -std::sqrt(3), std::sqrt(3));
-    target_words_ = matrix("target_words", words_, width_);
+    target_words_ = matrix("target_words", words, width_);
     no_bias_ = register_buffer("no_bias", at::zeros({4 * width_}));
     for (int64_t layer = 0; layer < kLayers; ++layer) {
       const std::string number = std::to_string(layer);
@@ -75,8 +77,8 @@ class TranslatorImpl : public nn::Module {
     query_ = dense("query", 2 * kLayers * width_);
     score_ = matrix("score", 1, width_);
     merge_output_ = dense("merge_output", 2 * width_);
-    projection_ = matrix("projection", words_, width_);
-    projection_bias_ = register_parameter("projection_bias", at::zeros({words_}));
+    projection_ = matrix("projection", words, width_);
+    projection_bias_ = register_parameter("projection_bias", at::zeros({words}));
   }
 
   Encoding encode(const at::Tensor& source_ids) {
@@ -85,18 +87,18 @@ class TranslatorImpl : public nn::Module {
     const auto [outputs, h, c] = at::lstm(words, {start, start}, encoder_, /*has_biases=*/true,
                                           kLayers, /*dropout=*/0, is_training(),
                                           /*bidirectional=*/false, /*batch_first=*/false);
-    Encoding encoding{.memory = outputs.transpose(0, 1).contiguous(), .keys = {}, .states = {}};
-    encoding.keys = at::linear(encoding.memory, keys_);
+    const at::Tensor memory = outputs.transpose(0, 1).contiguous();
+    const at::Tensor keys = at::linear(memory, keys_);
+    std::vector<ops::LstmState> states;
     for (int64_t layer = 0; layer < kLayers; ++layer) {
-      encoding.states.push_back({.h = h[layer], .c = c[layer]});
+      states.push_back({.h = h[layer], .c = c[layer]});
     }
-    return encoding;
+    return {memory, keys, states, at::zeros_like(states.front().h)};
   }
 
-  /// The output of one position, [N, H], for its words' embeddings [N, H]. Moves `states` and
-  /// `read` on.
-  at::Tensor decode(const at::Tensor& word, Encoding& encoding, at::Tensor& read) {
-    at::Tensor x = merge_input_(at::cat({word, read}, 1));
+  /// The output of one position, [N, H], for its words' embeddings [N, H].
+  at::Tensor decode(const at::Tensor& word, Encoding& encoding) {
+    at::Tensor x = merge_input_(at::cat({word, encoding.read}, 1));
     std::vector<at::Tensor> query;
     for (std::size_t layer = 0; layer < kLayers; ++layer) {
       auto& state = encoding.states[layer];
@@ -104,18 +106,13 @@ class TranslatorImpl : public nn::Module {
       x = state.h;
       query.insert(query.end(), {state.c, state.h});
     }
-    read =
+    encoding.read =
         ops::additive_attention(encoding.memory, encoding.keys, query_(at::cat(query, 1)), score_);
-    return merge_output_(at::cat({x, read}, 1));
+    return merge_output_(at::cat({x, encoding.read}, 1));
   }
 
-  /// With the gradient of the rows that were looked up only.
-  static at::Tensor embedding(const at::Tensor& table, const at::Tensor& ids) {
-    return at::embedding(table, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false,
-                         /*sparse=*/true);
-  }
-
-  const at::Tensor& target_words() const { return target_words_; }
+  /// The embeddings of words of the target language.
+  at::Tensor target_words(const at::Tensor& ids) const { return embedding(target_words_, ids); }
   const at::Tensor& projection() const { return projection_; }
   const at::Tensor& projection_bias() const { return projection_bias_; }
 
@@ -125,6 +122,11 @@ class TranslatorImpl : public nn::Module {
     at::Tensor bias;
   };
 
+  /// With the gradient of the rows that were looked up only.
+  static at::Tensor embedding(const at::Tensor& table, const at::Tensor& ids) {
+    return at::embedding(table, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false,
+                         /*sparse=*/true);
+  }
   at::Tensor matrix(const std::string& name, int64_t rows, int64_t columns) {
     return register_parameter(name, nn::init::xavier_uniform_(at::empty({rows, columns})));
   }
@@ -141,7 +143,6 @@ class TranslatorImpl : public nn::Module {
   }
 
   int64_t width_;
-  int64_t words_;
   at::Tensor source_words_;
   at::Tensor target_words_;
   at::Tensor no_bias_;               ///< at::lstm wants two a gate
@@ -190,7 +191,6 @@ class Seq2seq final : public Workload {
   /// like Fathom's.
   at::Tensor infer(const Batch& batch) override {
     Encoding encoding = net_->encode(batch[fixtures::kSourceIds]);
-    at::Tensor read = first_read(encoding);
     const at::ScalarType type = encoding.keys.scalar_type();
     const at::Tensor projection = net_->projection().to(type).t();
     const at::Tensor bias = net_->projection_bias().to(type);
@@ -198,8 +198,7 @@ class Seq2seq final : public Workload {
     at::Tensor ids = batch[fixtures::kTargetIds][0];
     std::vector<at::Tensor> outputs;
     for (int64_t t = 0; t < logits.size(0); ++t) {
-      const at::Tensor word = Translator::ContainedType::embedding(net_->target_words(), ids);
-      outputs.push_back(net_->decode(word, encoding, read));
+      outputs.push_back(net_->decode(net_->target_words(ids), encoding));
       at::Tensor now = logits[t];
       at::addmm_out(now, bias, outputs.back(), projection);
       ids = now.argmax(1);
@@ -211,12 +210,10 @@ class Seq2seq final : public Workload {
   /// Each position reads the true word before.
   at::Tensor loss(const Batch& batch) override {
     Encoding encoding = net_->encode(batch[fixtures::kSourceIds]);
-    at::Tensor read = first_read(encoding);
     const at::Tensor ids = batch[fixtures::kTargetIds].slice(0, 0, -1);
     std::vector<at::Tensor> outputs;
-    for (const auto& word :
-         Translator::ContainedType::embedding(net_->target_words(), ids).unbind()) {
-      outputs.push_back(net_->decode(word, encoding, read));
+    for (const auto& word : net_->target_words(ids).unbind()) {
+      outputs.push_back(net_->decode(word, encoding));
     }
     at::Tensor loss = sampled_loss(at::stack(outputs), batch);
     last_loss_ = loss.detach();
@@ -241,10 +238,6 @@ class Seq2seq final : public Workload {
   std::vector<at::Tensor> optimizer_state() const override { return {}; }
 
  private:
-  static at::Tensor first_read(const Encoding& encoding) {
-    return at::zeros_like(encoding.states.front().h);
-  }
-
   /// For the record of ops: parameters that the update goes through. Of those with a sparse
   /// gradient it reads a few rows, by the batch.
   static std::vector<at::Tensor> touched(std::vector<at::Tensor> parameters) {

@@ -1,8 +1,10 @@
 #include "ops/core/fields.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <array>
+#include <charconv>
 #include <stdexcept>
+#include <string>
 
 namespace fathom::ops {
 namespace {
@@ -65,6 +67,26 @@ class FieldDescriber final : public Fields {
   }
 };
 
+std::string json(bool value) { return value ? "true" : "false"; }
+
+std::string json(int64_t value) { return std::to_string(value); }
+
+/// The shortest text that reads back as the same number, with a decimal point.
+std::string json(double value) {
+  std::array<char, 512> text{};
+  std::string number(text.data(),
+                     std::to_chars(text.begin(), text.end(), value, std::chars_format::fixed).ptr);
+  return number.find('.') == std::string::npos ? number + ".0" : number;
+}
+
+template <typename List>
+requires requires(const List& list) { list.begin(); }
+std::string json(const List& list) {
+  std::string text;
+  for (const auto& value : list) text += (text.empty() ? "" : ",") + json(value);
+  return '[' + text + ']';
+}
+
 }  // namespace
 
 FieldRow written(void (*visit)(void* shape, Fields& fields), void* shape) {
@@ -88,7 +110,7 @@ std::vector<FieldDescription> described(const std::function<void(Fields& fields)
 }
 
 std::string json_text(const FieldValue& value) {
-  return std::visit([](const auto& held) { return nlohmann::json(held).dump(); }, value);
+  return std::visit([](const auto& held) { return json(held); }, value);
 }
 
 std::string json_text(const FieldRow& row) {

@@ -97,8 +97,8 @@ struct MatchedOp {
 ///     };
 ///
 ///     std::vector<MatchedOp> match_softmax(const ObservedCall& call) {
-///       return {matched(Pass::kForward,
-///       SoftmaxShape{call.arguments[0].toTensor().sizes().vec()})};
+///       const at::Tensor& x = call.arguments[0].toTensor();
+///       return {matched(Pass::kForward, SoftmaxShape{tensor_sizes(x)})};
 ///     }
 ///
 ///     OpType softmax_type() {

@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "ops/core/field_reader.h"
+#include "ops/types/shapes.h"
 #include "ops/types/table.h"
 
 namespace fathom::ops {
@@ -19,10 +18,8 @@ std::string joined(const Values& values) {
 std::vector<Backend> backends(const OpType& type) {
   std::vector<Backend> all;
   for (const auto example : type.examples) {
-    const auto row = nlohmann::json::parse(example);
     for (const Pass pass : type.passes) {
-      FieldReader fields(row, std::string(type.name));
-      for (const Backend backend : type.make(fields, pass)->backends()) {
+      for (const Backend backend : parse_op(type, pass, example)->backends()) {
         if (std::ranges::find(all, backend) == all.end()) all.push_back(backend);
       }
     }

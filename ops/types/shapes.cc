@@ -16,6 +16,14 @@
 namespace fathom::ops {
 namespace {
 
+nlohmann::json parsed(std::string_view text, const std::string& place) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ShapeError(place + ": not JSON: " + error.what());
+  }
+}
+
 /// A part of a benchmark name; those are a contract (results/README.md).
 std::string name_part(FieldReader& fields, const char* field) {
   std::string text = fields.text(field);
@@ -86,13 +94,17 @@ std::string shape_key(const OpType& type, const MatchedOp& op) {
   return key.append("/").append(ops::name(op.pass)).append("/").append(json_text(op.fields));
 }
 
+std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fields) {
+  const std::string place(type.name);
+  const nlohmann::json row = parsed(fields, place);
+  FieldReader reader(row, place);
+  auto op = type.make(reader, pass);
+  reader.done();
+  return op;
+}
+
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {
-  nlohmann::json document;
-  try {
-    document = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw ShapeError(path + ": not JSON: " + error.what());
-  }
+  const nlohmann::json document = parsed(text, path);
   FieldReader file(document, path);
   const std::string workload = name_part(file, "workload");
   const auto& rows = file.list("rows");

@@ -31,6 +31,9 @@ struct ShapeRow {
 /// ShapeRow::key() of an op that was matched.
 std::string shape_key(const OpType& type, const MatchedOp& op);
 
+/// The op of a row's `fields`, a JSON object. Throws ShapeError.
+std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fields);
+
 /// Rows of one shapes file; `path` is for messages. Throws ShapeError.
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path);
 

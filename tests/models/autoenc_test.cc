@@ -5,7 +5,7 @@
 
 #include "fixtures/machine/device.h"
 #include "models/table.h"
-#include "tests/ops/gradients.h"
+#include "tests/models/parameters.h"
 
 namespace fathom::models {
 namespace {
@@ -84,7 +84,7 @@ TEST_P(Autoenc, AgreesWithPlainLoopsInFloat64) {
   batch[0] = batch[0].to(at::kDouble);
   net->module().to(at::kDouble);
   tests::expect_gradients(
-      net->module(),
+      tests::parameters(*net),
       [&] {
         at::manual_seed(kNoiseSeed);
         return net->loss(batch);

@@ -5,7 +5,7 @@
 
 #include "fixtures/machine/device.h"
 #include "models/table.h"
-#include "tests/ops/gradients.h"
+#include "tests/models/parameters.h"
 
 namespace fathom::models {
 namespace {
@@ -52,8 +52,8 @@ TEST_F(DeepQ, AgreesWithTheClippedLossInFloat64) {
   batch[kRewards] = at::tensor({-3.0, -1.0, 0.0, 0.5, 1.0, 4.0});  // both sides of both clips
   batch[kTerminals] = at::tensor({0.0, 1.0, 0.0, 1.0, 0.0, 1.0});
   tests::expect_gradients(
-      deepq->module(), [&] { return deepq->loss(batch); }, [&] { return reference(*deepq, batch); },
-      20);
+      tests::parameters(*deepq), [&] { return deepq->loss(batch); },
+      [&] { return reference(*deepq, batch); }, 20);
 }
 
 TEST_F(DeepQ, TrainsTheOnlineNetworkOnly) {

@@ -7,7 +7,7 @@
 #include "fixtures/machine/device.h"
 #include "fixtures/text/babi.h"
 #include "models/table.h"
-#include "tests/ops/gradients.h"
+#include "tests/models/parameters.h"
 
 namespace fathom::models {
 namespace {
@@ -113,7 +113,7 @@ TEST_F(MemNet, AgreesWithPlainLoopsInFloat64) {
   workload->module().to(at::kDouble);
   const Reference reference(workload->module());
   tests::expect_gradients(
-      workload->module(), [&] { return workload->loss(batch); },
+      tests::parameters(*workload), [&] { return workload->loss(batch); },
       [&] { return reference.loss(batch); }, 50);
 }
 

@@ -196,7 +196,7 @@ TEST(NetworkOpMatch, GivesTheRowsOfRealCalls) {
     const std::vector<std::pair<Pass, std::string>> wanted(expected.begin(), expected.end());
     EXPECT_EQ(found, wanted) << type;
     for (const auto& [pass, fields] : found) {
-      const auto op = make_op(type, pass, nlohmann::json::parse(fields));
+      const auto op = make_op(type, pass, fields);
       const Tensors outputs = op->call(op->inputs(1))();
       // Ids of several axes are one list in a row.
       if (pass == kForward && found.size() <= 3) {

@@ -8,7 +8,7 @@
 #include "fixtures/machine/device.h"
 #include "fixtures/speech/utterances.h"
 #include "models/table.h"
-#include "tests/ops/gradients.h"
+#include "tests/models/parameters.h"
 
 namespace fathom::models {
 namespace {
@@ -142,8 +142,8 @@ TEST_F(Speech, AgreesWithPlainLoopsInFloat64) {
   speech->module().to(at::kDouble);
   const Reference reference(speech->module());
   tests::expect_gradients(
-      speech->module(), [&] { return speech->loss(batch); }, [&] { return reference.loss(batch); },
-      15);
+      tests::parameters(*speech), [&] { return speech->loss(batch); },
+      [&] { return reference.loss(batch); }, 15);
 }
 
 TEST_F(Speech, HalvesItsLossOnPhonesThatCanBeLearnt) {

@@ -63,7 +63,7 @@ TEST(AdditiveAttention, AgreesWithPlainLoopsInFloat64) {
   Given given;
   const at::Tensor weights = at::randn({kSamples, kWidth}, at::kDouble);
   tests::expect_gradients(
-      given,
+      given.tensors,
       [&] {
         return (additive_attention(given.memory, given.keys, given.query, given.score) * weights)
             .sum();

@@ -72,7 +72,7 @@ TEST_P(ClippedReluRnn, AgreesWithPlainLoopsInFloat64) {
   const at::Tensor weights = at::randn({kFrames, kUtterances, kWidth}, at::kDouble);
   const at::Tensor lengths = at::tensor(kLengths);
   tests::expect_gradients(
-      given,
+      given.tensors,
       [&] {
         return (clipped_relu_rnn(given.x, given.recurrent, lengths, GetParam()) * weights).sum();
       },
@@ -81,7 +81,7 @@ TEST_P(ClippedReluRnn, AgreesWithPlainLoopsInFloat64) {
 
 TEST_P(ClippedReluRnn, ClipsBothSidesAndEndsWithTheUtterance) {
   const Given given;
-  const torch::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const at::Tensor h = clipped_relu_rnn(given.x, given.recurrent, at::tensor(kLengths), GetParam());
   EXPECT_EQ(h.min().item<double>(), 0);
   EXPECT_EQ(h.max().item<double>(), kClip);  // some of it, with x this large
@@ -90,7 +90,7 @@ TEST_P(ClippedReluRnn, ClipsBothSidesAndEndsWithTheUtterance) {
 
 TEST_P(ClippedReluRnn, DoesNotSeeWhatFollowsAnUtterance) {
   Given given;
-  const torch::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   const at::Tensor lengths = at::tensor(kLengths);
   const at::Tensor before = clipped_relu_rnn(given.x, given.recurrent, lengths, GetParam());
   given.x.select(1, 2).slice(0, 4).fill_(1e3);

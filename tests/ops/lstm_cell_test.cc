@@ -76,7 +76,7 @@ void expect_plain_loops(Cell cell) {
   Given given;
   const at::Tensor weights = at::randn({2, kSamples, kWidth}, at::kDouble);
   tests::expect_gradients(
-      given,
+      given.tensors,
       [&] {
         const auto [h, c] = cell(given);
         return (h * weights[0]).sum() + (c * weights[1]).sum();

@@ -43,7 +43,7 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
   constexpr double kStep = 1e-5;
   const auto& one = GetParam();
   const std::string_view type = one.type;
-  const auto forward = make_op(type, kForward, one.json());
+  const auto forward = make_op(type, kForward, one.fields);
   const auto backward = make_op(one);
   Tensors inputs = converted(forward->inputs(7), at::kDouble, at::kCPU);
   Tensors given = converted(backward->inputs(7), at::kDouble, at::kCPU);
@@ -75,7 +75,7 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
     }
   }
   Tensors found = backward->call(given)();
-  if (one.json().contains("sparse")) {
+  if (one.has("sparse")) {
     at::Tensor dense = at::zeros_like(inputs[0]);
     dense.index_add_(0, found[0].view(-1), found[1]);
     found = {dense};

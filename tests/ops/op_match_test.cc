@@ -1,172 +1,32 @@
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
 #include <gtest/gtest.h>
 #include <torch/nn/modules/linear.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/optimizers.h"
+#include "ops/core/fields.h"
+#include "ops/core/op.h"
 #include "ops/kernels/clipped_relu_rnn.h"
 #include "ops/kernels/fused_update.h"
-#include "ops/kernels/sampled_softmax.h"
 #include "ops/profiler/match.h"
 #include "ops/profiler/record.h"
+#include "ops/profiler/watch.h"
+#include "ops/types/table.h"
 #include "tests/ops/op_cases.h"
 
 namespace fathom::ops {
 namespace {
-
-/// The call, and the row that it is seen as; "" for none.
-struct ExpectedMatch {
-  const char* name;
-  at::Tensor (*call)(const at::Tensor& x);  ///< x [6, 5]
-  const char* type;
-  Pass pass;
-  const char* fields;
-};
-
-class MatchedCalls : public testing::TestWithParam<ExpectedMatch> {};
-
-INSTANTIATE_TEST_SUITE_P(
-    Calls, MatchedCalls,
-    testing::Values(
-        ExpectedMatch{"relu", [](const at::Tensor& x) { return at::relu(x); }, "relu", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"relu_", [](const at::Tensor& x) { return x.relu_(); }, "relu", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"clamp_min", [](const at::Tensor& x) { return x.clamp_min(0); }, "relu",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"clamp_min_of_one", [](const at::Tensor& x) { return x.clamp_min(1); }, "",
-                      kForward, ""},
-        ExpectedMatch{"hardtanh", [](const at::Tensor& x) { return at::hardtanh(x, 0, 20); },
-                      "clipped_relu", kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"hardtanh_of_one", [](const at::Tensor& x) { return at::hardtanh(x, -1, 1); },
-                      "", kForward, ""},
-        ExpectedMatch{"sigmoid", [](const at::Tensor& x) { return at::sigmoid(x); }, "sigmoid",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"add", [](const at::Tensor& x) { return x + x; }, "add", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"add_number", [](const at::Tensor& x) { return x + 2; }, "add", kForward,
-                      R"({"sizes":[6,5],"number":true})"},
-        ExpectedMatch{"add_row", [](const at::Tensor& x) { return x + x[0]; }, "add", kForward,
-                      R"({"sizes":[6,5],"other":[5]})"},
-        ExpectedMatch{"add_expanded",
-                      [](const at::Tensor& x) {
-                        return x + x.slice(1, 0, 1).expand({6, 5});
-                      },
-                      "add", kForward, R"({"sizes":[6,5],"other":[6,1]})"},
-        ExpectedMatch{"add_in_place", [](const at::Tensor& x) { return x.add_(at::zeros({5})); },
-                      "add", kForward, R"({"sizes":[6,5],"other":[5],"in_place":true})"},
-        ExpectedMatch{"mul_scalar", [](const at::Tensor& x) { return x * x[0][0]; }, "mul",
-                      kForward, R"({"sizes":[6,5],"other":[1]})"},
-        ExpectedMatch{"rsub", [](const at::Tensor& x) { return at::rsub(x, 1); }, "sub", kForward,
-                      R"({"sizes":[6,5],"number":true})"},
-        ExpectedMatch{"add_integers",
-                      [](const at::Tensor& x) { return at::zeros_like(x, at::kLong).add(1); }, "",
-                      kForward, ""},
-        ExpectedMatch{"square", [](const at::Tensor& x) { return x.square(); }, "square", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"pow", [](const at::Tensor& x) { return x.pow(2); }, "square", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"pow_of_three", [](const at::Tensor& x) { return x.pow(3); }, "", kForward,
-                      ""},
-        ExpectedMatch{
-            "huber_loss",
-            [](const at::Tensor& x) { return at::huber_loss(x, x, at::Reduction::Sum, 1); },
-            "huber_loss", kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"bmm",
-                      [](const at::Tensor& x) {
-                        return at::bmm(x.view({2, 3, 5}), x.view({2, 3, 5}).transpose(1, 2));
-                      },
-                      "batched_matmul", kForward,
-                      R"({"batch":2,"m":3,"n":3,"k":5,"transpose_b":true})"},
-        ExpectedMatch{"baddbmm",
-                      [](const at::Tensor& x) {
-                        const at::Tensor y = x.view({2, 3, 5});
-                        return at::baddbmm(y.slice(2, 0, 3), y, y.transpose(1, 2));
-                      },
-                      "batched_matmul", kForward,
-                      R"({"batch":2,"m":3,"n":3,"k":5,"transpose_b":true,"addend":true})"},
-        ExpectedMatch{"sum", [](const at::Tensor& x) { return x.sum(); }, "sum", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"sum_of_rows", [](const at::Tensor& x) { return x.sum(-1, true); }, "sum",
-                      kForward, R"({"sizes":[6,5],"dims":[1],"keepdim":true})"},
-        ExpectedMatch{"mean", [](const at::Tensor& x) { return x.mean(); }, "sum", kForward,
-                      R"({"sizes":[6,5],"mean":true})"},
-        ExpectedMatch{"argmax", [](const at::Tensor& x) { return x.argmax(1); }, "arg_max",
-                      kForward, R"({"sizes":[6,5],"dim":1})"},
-        ExpectedMatch{"argmax_of_all", [](const at::Tensor& x) { return x.argmax(); }, "arg_max",
-                      kForward, R"({"sizes":[30],"dim":0})"},
-        ExpectedMatch{"normal_", [](const at::Tensor& x) { return x.normal_(); }, "normal",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"randn_like", [](const at::Tensor& x) { return at::randn_like(x); }, "normal",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"randn",
-                      [](const at::Tensor&) {
-                        return at::randn({6, 5});
-                      },
-                      "normal", kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"uniform_", [](const at::Tensor& x) { return x.uniform_(); }, "uniform",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"dropout", [](const at::Tensor& x) { return at::dropout(x, 0.5, true); },
-                      "dropout", kForward, R"({"sizes":[6,5],"p":0.5})"},
-        ExpectedMatch{"dropout_when_read",
-                      [](const at::Tensor& x) { return at::dropout(x, 0.5, false); }, "", kForward,
-                      ""},
-        ExpectedMatch{"log_uniform",
-                      [](const at::Tensor&) { return draw_log_uniform(2, 3, 9).ids; },
-                      "log_uniform", kForward, R"({"positions":2,"candidates":3,"classes":9})"},
-        ExpectedMatch{"cat",
-                      [](const at::Tensor& x) {
-                        return at::cat({x, x}, -1);
-                      },
-                      "concat", kForward, R"({"tensors":[[6,5],[6,5]],"dim":1})"},
-        ExpectedMatch{"stack",
-                      [](const at::Tensor& x) {
-                        return at::stack({x, x}, -1);
-                      },
-                      "concat", kForward, R"({"tensors":[[6,5],[6,5]],"dim":2,"stack":true})"},
-        ExpectedMatch{"contiguous", [](const at::Tensor& x) { return x.t().contiguous(); }, "copy",
-                      kForward, R"({"sizes":[5,6],"transposed":true})"},
-        ExpectedMatch{"clone", [](const at::Tensor& x) { return x.clone(); }, "copy", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"to_integers", [](const at::Tensor& x) { return x.to(at::kLong); }, "",
-                      kForward, ""},
-        ExpectedMatch{"zero_", [](const at::Tensor& x) { return x.zero_(); }, "fill", kForward,
-                      R"({"sizes":[6,5]})"},
-        ExpectedMatch{"zeros", [](const at::Tensor&) { return at::zeros({6, 5}); }, "fill",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"zeros_of_integers",
-                      [](const at::Tensor&) { return at::zeros({6, 5}, at::kLong); }, "", kForward,
-                      ""},
-        ExpectedMatch{"full", [](const at::Tensor&) { return at::full({6, 5}, 2.0); }, "fill",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"new_zeros", [](const at::Tensor& x) { return x.new_zeros({6, 5}); }, "fill",
-                      kForward, R"({"sizes":[6,5]})"},
-        ExpectedMatch{"pad", [](const at::Tensor& x) { return at::constant_pad_nd(x, {1, 2}, 0); },
-                      "pad", kForward, R"({"sizes":[6,5],"padding":[1,2]})"}),
-    [](const auto& one) { return std::string(one.param.name); });
-
-TEST_P(MatchedCalls, CallsAreTheirRow) {
-  const at::Tensor x = at::randn({6, 5});
-  at::Tensor result;
-  const auto rows = record([&] { result = GetParam().call(x); }, {});
-  if (GetParam().type[0] == '\0') {
-    EXPECT_TRUE(rows.empty()) << json_text(rows[0].op.fields);
-    return;
-  }
-  ASSERT_FALSE(rows.empty());
-  EXPECT_EQ(rows.back().type->name, GetParam().type);
-  EXPECT_EQ(rows.back().op.pass, GetParam().pass);
-  EXPECT_EQ(json_text(rows.back().op.fields), GetParam().fields);
-  const auto op = make_op(rows.back().type->name, rows.back().op.pass,
-                          nlohmann::json::parse(json_text(rows.back().op.fields)));
-  const at::Tensor again = op->call(op->inputs(1))()[0];
-  if (result.dim() > 0) {
-    EXPECT_EQ(again.numel(), result.numel());
-  }
-}
 
 /// A watcher that tells which of LibTorch's ops were matched to rows, those inside others, too.
 class MatchedNames final : public Watcher {

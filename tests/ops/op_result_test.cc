@@ -20,7 +20,7 @@ using fixtures::Precision;
 // ---- results by plain loops or another formula, in float64
 
 at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
-  const auto op = make_op(type, pass, nlohmann::json::parse(fields));
+  const auto op = make_op(type, pass, fields);
   *in = converted(op->inputs(3), at::kDouble, at::kCPU);
   return op->call(cloned(*in))()[0].flatten();
 }
@@ -70,8 +70,7 @@ TEST_P(Formulas, HoldForEveryElement) {
 }
 
 TEST(UpdateCheck, FindsAnElementFarIntoALaterParameter) {
-  const auto op =
-      make_op("momentum", kUpdate, nlohmann::json::parse(R"({"tensors": [[3], [200, 501]]})"));
+  const auto op = make_op("momentum", kUpdate, R"({"tensors": [[3], [200, 501]]})");
   const Tensors in = op->inputs(3);
   const Tensors outputs = op->call(cloned(in))();
   op->check(in, outputs, Precision::kFp32);
@@ -96,7 +95,7 @@ TEST(HuberLoss, IsSquaredToOneAndLinearBeyond) {
 }
 
 TEST(ClipNorm, ScalesAllGradientsToTheLargestNorm) {
-  const auto op = make_op("clip_norm", kUpdate, nlohmann::json{{"tensors", {{3, 5}, {7}}}});
+  const auto op = make_op("clip_norm", kUpdate, R"({"tensors": [[3, 5], [7]]})");
   const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
   const at::Tensor before = in[1].clone();
   const double norm = std::sqrt((in[0].square().sum() + in[1].square().sum()).item<double>());
@@ -117,9 +116,8 @@ TEST(BatchedMatmul, SumsProductsOfTransposedFactors) {
 }
 
 TEST(Lstm, IsALoopOfCells) {
-  const auto op = make_op(
-      "lstm", kForward,
-      nlohmann::json::parse(R"({"steps": 4, "n": 3, "inputs": 5, "width": 2, "bias": true})"));
+  const auto op =
+      make_op("lstm", kForward, R"({"steps": 4, "n": 3, "inputs": 5, "width": 2, "bias": true})");
   for (const auto type : {at::kFloat, at::kDouble}) {
     const Tensors in = converted(op->inputs(3), type, at::kCPU);
     const at::Tensor weight = at::cat({in[3], in[4]}, 1);
@@ -160,8 +158,7 @@ double enumerated_ctc(const at::Tensor& log_probabilities, const std::vector<int
 
 TEST(CtcLoss, IsTheSumOverAllPaths) {
   const auto op =
-      make_op("ctc_loss", kForward,
-              nlohmann::json::parse(R"({"frames": 6, "n": 3, "classes": 4, "labels": 2})"));
+      make_op("ctc_loss", kForward, R"({"frames": 6, "n": 3, "classes": 4, "labels": 2})");
   const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
   const at::Tensor losses = op->call(in)()[0];
   for (int64_t i = 0; i < 3; ++i) {
@@ -179,15 +176,15 @@ TEST(CtcLoss, IsTheSumOverAllPaths) {
 // ---- random draws of the wrong kind
 
 TEST(RandomChecks, RefuseAnotherDistribution) {
-  const nlohmann::json row{{"sizes", {100, 100}}};
+  constexpr std::string_view kRow = R"({"sizes": [100, 100]})";
   const at::Tensor normal = at::randn({100, 100});
   for (const auto& wrong :
        {normal * 1.1, normal + 0.1, at::zeros({100, 100}), normal.slice(0, 1), normal.abs()})
-    EXPECT_THROW(make_op("normal", kForward, row)->check({}, {wrong}, Precision::kFp32),
+    EXPECT_THROW(make_op("normal", kForward, kRow)->check({}, {wrong}, Precision::kFp32),
                  std::runtime_error);
-  EXPECT_THROW(make_op("uniform", kForward, row)->check({}, {normal}, Precision::kFp32),
+  EXPECT_THROW(make_op("uniform", kForward, kRow)->check({}, {normal}, Precision::kFp32),
                std::runtime_error);
-  const auto dropout = make_op("dropout", kForward, {{"sizes", {100, 100}}, {"p", 0.5}});
+  const auto dropout = make_op("dropout", kForward, R"({"sizes": [100, 100], "p": 0.5})");
   for (const double p : {0.0, 0.4, 0.6}) {
     const at::Tensor kept = at::empty_like(normal).uniform_().ge(p);
     EXPECT_THROW(dropout->check({normal}, {normal * 2 * kept}, Precision::kFp32),
@@ -197,7 +194,7 @@ TEST(RandomChecks, RefuseAnotherDistribution) {
 
 TEST(RandomChecks, RefuseCandidatesThatRepeat) {
   const auto op =
-      make_op("log_uniform", kForward, {{"positions", 2}, {"candidates", 3}, {"classes", 9}});
+      make_op("log_uniform", kForward, R"({"positions": 2, "candidates": 3, "classes": 9})");
   const Tensors drawn = op->call({})();
   drawn[0][1][2].copy_(drawn[0][1][0]);
   EXPECT_THROW(op->check({}, drawn, Precision::kFp32), std::runtime_error);

@@ -1,6 +1,7 @@
 #include "ops/kernels/sampled_softmax.h"
 
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
@@ -86,7 +87,7 @@ TEST_F(SampledSoftmax, AgreesWithPlainLoopsInFloat64) {
       << "no label is among the candidates";
   const at::Tensor factors = at::randn({kPositions, kSamples}, at::kDouble);
   tests::expect_gradients(
-      given,
+      given.tensors,
       [&] {
         return (sampled_softmax(given.x, given.weight, given.bias, labels, candidates) * factors)
             .sum();
@@ -96,7 +97,7 @@ TEST_F(SampledSoftmax, AgreesWithPlainLoopsInFloat64) {
 
 TEST_F(SampledSoftmax, ComesCloseToTheWholeSoftmaxOverManyDraws) {
   const Given given;
-  const torch::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   constexpr int64_t kRounds = 4000;
   const at::Tensor x = given.x[0][0].expand({kRounds, 1, kWidth});
   const at::Tensor labels = at::full({kRounds, 1}, 7, at::kLong);

@@ -1,50 +1,11 @@
-"""Runs with known answers, in the JSON that fathom_bench writes.
-
-Two networks of convolutions, two of recurrent cells and one of small ops; every op type's time follows a law of threads
-whose parameters stand below, so that a report's groups, fits and sums can be told beforehand.
-"""
+"""Runs with known answers, in the JSON that fathom_bench writes."""
 
 import json
-import statistics
 
-CLASSES = {
-    "conv2d": "convolution",
-    "matmul": "matrix",
-    "lstm_cell": "matrix",
-    "relu": "elementwise",
-    "mul": "elementwise",
-    "softmax": "reduction",
-    "dropout": "random",
-    "momentum": "optimization",
-    "embedding": "data_movement",
-    "framework": "framework",
-    "view": "framework",
-}
+# Tests find the networks and rows here, beside the runs made of them.
+from made_up_networks import BATCH, CLASSES, CONTENTION, GROUPS, PROFILES, SERIAL, step_us, type_us
+from made_up_rows import REPETITIONS, repeated, row
 
-# Microseconds of each op type in a training step on one thread.
-PROFILES = {
-    "alexnet": {
-        "conv2d": 6000,
-        "matmul": 2000,
-        "relu": 1000,
-        "dropout": 500,
-        "momentum": 400,
-        "framework": 100,
-    },
-    "vgg": {"conv2d": 70000, "matmul": 15000, "relu": 10000, "momentum": 4500, "framework": 500},
-    "seq2seq": {"lstm_cell": 7000, "matmul": 2000, "embedding": 500, "mul": 400, "framework": 100},
-    "speech": {"lstm_cell": 60000, "matmul": 25000, "softmax": 10000, "framework": 5000},
-    "memnet": {"mul": 300, "embedding": 300, "softmax": 200, "view": 50, "framework": 150},
-}
-GROUPS = [{"alexnet", "vgg"}, {"memnet"}, {"seq2seq", "speech"}]
-
-# Share of an op type's time that more threads do not shorten (Amdahl); 1 - each does.
-SERIAL = {"conv2d": 0.02, "matmul": 0.05, "lstm_cell": 0.1, "relu": 0.2, "momentum": 0.5}
-SERIAL |= {"mul": 0.2, "softmax": 0.3, "dropout": 0.4, "embedding": 0.6, "framework": 1, "view": 1}
-# Memnet's multiplications contend and keep each other's caches in step (USL): sigma, kappa.
-CONTENTION = {("memnet", "mul"): (0.05, 0.02)}
-
-BATCH = {"alexnet": 64, "vgg": 8, "seq2seq": 64, "speech": 32, "memnet": 32}  # Fathom's
 MODES = ("train", "infer")
 CATALOGUE = {  # what the program says of op types and workloads
     "op_classes": " ".join(
@@ -69,17 +30,6 @@ INTENSITY = 32  # FLOP a byte, of the types with FLOPs
 MEMORY = {"weights": 4e8, "gradients": 4e8, "optimizer": 4e8, "features": 8e8, "inputs": 1e7}
 MEMORY |= {"temporaries": 2e7, "workspace": 1e7}  # bytes at Fathom's batch
 GROWING = ("features", "inputs", "temporaries")  # with the batch
-
-REPETITIONS = (1.0, 1.03, 0.99, 1.01, 0.98)  # times the row's own time: the median, not the mean
-RATES = ("items_per_second", "flops", "bytes", "flops_pct_peak", "bytes_pct_peak")
-COUNTS = ("family_index", "per_family_instance_index", "repetitions", "repetition_index")
-COUNTS += ("threads", "iterations")
-AGGREGATES = {
-    "mean": statistics.mean,
-    "median": statistics.median,
-    "stddev": statistics.stdev,
-    "cv": lambda values: statistics.stdev(values) / (statistics.mean(values) or 1),
-}
 
 
 def context(threads=(1,), gpu=False, **more):
@@ -116,51 +66,6 @@ def context(threads=(1,), gpu=False, **more):
     return entries | more
 
 
-def row(name, us, label=None, busy=1.0, **fields):
-    """A measured row; `busy` is the number of busy cores."""
-    name += "/process_time/real_time"
-    made = {
-        "name": name,
-        "family_index": 0,
-        "per_family_instance_index": 0,
-        "run_name": name,
-        "run_type": "iteration",
-        "repetitions": 1,
-        "repetition_index": 0,
-        "threads": 1,
-        "iterations": 5,
-        "real_time": us,
-        "cpu_time": us * busy,
-        "time_unit": "us",
-    } | fields
-    return made | {"label": label} if label else made
-
-
-def repeated(rows, factors=REPETITIONS):
-    """Rows as --benchmark_repetitions writes them: each time at each factor, rates by the contrary, then the aggregates."""
-    for row in rows:
-        numbers = [
-            key for key, value in row.items() if not isinstance(value, str) and key not in COUNTS
-        ]
-        values = {key: [row[key]] * len(factors) for key in numbers}
-        for key in ("real_time", "cpu_time"):
-            values[key] = [row[key] * factor for factor in factors]
-        for key in set(RATES) & row.keys():
-            values[key] = [row[key] / factor for factor in factors]
-        same = row | {"repetitions": len(factors)}
-        for index in range(len(factors)):
-            yield same | {"repetition_index": index} | {key: values[key][index] for key in numbers}
-        del same["repetition_index"]
-        for name, law in AGGREGATES.items():
-            yield same | {
-                "name": f"{row['name']}_{name}",
-                "run_type": "aggregate",
-                "aggregate_name": name,
-                "aggregate_unit": "percentage" if name == "cv" else "time",
-                "iterations": len(factors),
-            } | {key: law(values[key]) for key in numbers}
-
-
 def step_name(workload, mode="train", device="cpu", threads=1, batch=None, precision="fp32"):
     return (
         f"{workload}/{mode}/device:{device}/threads:{threads}/batch:{batch or BATCH[workload]}"
@@ -173,19 +78,6 @@ def op_name(op_type, workload, layer, backend="torch", cache="hot", passes="forw
         f"op/{op_type}/{workload}/{layer}/{passes}/device:cpu/threads:{threads}"
         f"/precision:fp32/cache:{cache}/backend:{backend}"
     )
-
-
-def type_us(workload, op_type, threads=1):
-    """Microseconds of an op type in a training step at Fathom's batch."""
-    us = PROFILES[workload][op_type]
-    if (workload, op_type) in CONTENTION:
-        sigma, kappa = CONTENTION[workload, op_type]
-        return us * (1 + sigma * (threads - 1) + kappa * threads * (threads - 1)) / threads
-    return us * (SERIAL[op_type] + (1 - SERIAL[op_type]) / threads)
-
-
-def step_us(workload, threads=1):
-    return sum(type_us(workload, op_type, threads) for op_type in PROFILES[workload])
 
 
 def step(workload, mode="train", device="cpu", threads=1, scale=1, memory=False, profile=True):

@@ -4,6 +4,7 @@ import datetime
 import random
 
 import made_up_run
+from program import history
 
 SUFFIX = "/process_time/real_time"
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -57,3 +58,10 @@ def write(folder, days, factor=None, context=None, **options):
 def file(day):
     """Names in another order than the dates."""
     return f"{7 * day % 97:02}.json"
+
+
+def shown(folder, page, *arguments):
+    """What was printed, and the page's text."""
+    result = history(folder, "-o", page, *arguments)
+    assert result.returncode == 0, result.stderr
+    return result, page.read_text()

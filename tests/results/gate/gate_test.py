@@ -1,0 +1,101 @@
+"""results/gate on its command line: what it says, refuses and writes."""
+
+import json
+
+import made_up_run as made_up
+import pytest
+from gated import SLOW_CONVOLUTION, VGG, base, run
+from program import gate, refusals
+
+refused = refusals("gate")
+
+
+# --- what it says
+
+
+def test_few_repetitions_are_said(tmp_path):
+    files = [run(tmp_path / f"{n}.json", n, repetitions=5) for n in (1, 2)]
+    assert (
+        "5 repetitions at the least, 9 advised (--benchmark_repetitions=9)" in gate(*files).stdout
+    )
+
+
+@pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp"])
+def test_other_settings_are_said(tmp_path, base, key):
+    new = run(tmp_path / "new.json", 2, **{key: "other"})
+    assert f"note: {key} differs: " in gate(base, new).stdout
+
+
+def test_markdown_holds_the_verdict(tmp_path, base):
+    new = run(tmp_path / "new.json", 2, SLOW_CONVOLUTION)
+    assert gate(base, new, f"--markdown={tmp_path}/comment.md").returncode == 1
+    text = (tmp_path / "comment.md").read_text()
+    assert text.startswith("**regression: 1 row slower**\n")
+    assert f"| SLOWER | `{VGG}` | " in text and f"- `{VGG}`: conv2d explains " in text
+    widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert widths == {7}, "a table of six columns"
+
+
+def test_rows_that_did_not_move_are_shown_when_asked_for(tmp_path, base):
+    new = run(tmp_path / "new.json", 2)
+    assert f"SAME      {VGG}  " not in gate(base, new).stdout
+    assert f"SAME      {VGG}  " in gate(base, new, "--all").stdout
+
+
+# --- what it refuses
+
+
+@pytest.mark.parametrize("key", ["cpu", "gpu", "num_cpus"])
+def test_two_machines_are_refused(tmp_path, base, key):
+    other = json.loads(base.read_text())
+    other["context"][key] = "other"
+    line = refused(base, made_up.write(tmp_path / "new.json", other))
+    assert f"new.json: {key} is other, in " in line
+
+
+def test_too_few_repetitions_are_refused(tmp_path):
+    files = [run(tmp_path / f"{n}.json", n, repetitions=3) for n in (1, 2)]
+    assert "too few repetitions to tell any change" in refused(*files)
+
+
+def test_runs_without_a_common_row_are_refused(tmp_path, base):
+    line = refused(base, run(tmp_path / "new.json", 2, workloads=("speech",)))
+    assert "has no row of" in line
+
+
+def test_broken_files_are_refused(tmp_path, base):
+    text = base.read_text()
+    timeless = text.replace('"real_time"', '"reel_time"', 1)
+    broken = {
+        "cut.json": (text[: len(text) // 2], "is cut off at line"),
+        "foreign.json": ("[1, 2]", "a list at the top"),
+        "empty.json": (json.dumps({"context": {}, "benchmarks": []}), "no measured row"),
+        "nan.json": (text.replace('"iterations": 5', '"iterations": NaN', 1), "is not JSON"),
+        "timeless.json": (timeless, "real_time of"),
+    }
+    for name, (made, found) in broken.items():
+        (tmp_path / name).write_text(made)
+        assert found in refused(base, tmp_path / name), name
+    assert "No such file" in refused(base, tmp_path / "missing.json")
+
+
+def test_a_broken_errors_file_is_refused(tmp_path, base):
+    new = run(tmp_path / "new.json", 2)
+    (tmp_path / "new.json.errors.jsonl").write_text("out of disk")
+    assert "new.json.errors.jsonl: line 1 is 'out of disk'" in refused(base, new)
+
+
+def test_an_output_that_cannot_be_written_is_refused(tmp_path, base):
+    new = run(tmp_path / "new.json", 2)
+    assert "nowhere" in refused(base, new, f"--json={tmp_path}/nowhere/verdict.json")
+
+
+@pytest.mark.parametrize("flag", ["--alpha=2", "--smallest=much", "--filter=(", "--nois=x.json"])
+def test_a_mistyped_flag_is_two(base, flag):
+    result = gate(base, base, flag)
+    assert result.returncode == 2 and flag.split("=")[0] in result.stderr
+
+
+def test_the_help_says_the_exit_codes():
+    result = gate("--help")
+    assert result.returncode == 0 and "0 no regression, 1 a row is slower" in result.stdout

@@ -1,0 +1,108 @@
+"""Which rows results/gate calls slower, faster or the same, and which causes it names."""
+
+import random
+
+import made_up_run as made_up
+import pytest
+from gated import MEMNET, SLOW_CONVOLUTION, SUFFIX, VGG
+from gated import base, classes, repeated, row_of, run, verdict
+
+
+def test_the_same_program_passes(tmp_path, base):
+    code, found = verdict(base, run(tmp_path / "new.json", 2))
+    assert code == 0 and found["verdict"] == "no regression" and not found["regressed"]
+    assert set(classes(found).values()) == {"SAME"}
+
+
+def test_a_slower_step_fails_with_its_size(tmp_path, base):
+    code, found = verdict(base, run(tmp_path / "new.json", 2, SLOW_CONVOLUTION))
+    assert code == 1 and found["verdict"] == "regression: 1 row slower"
+    row = row_of(found, VGG)
+    assert row["class"] == "SLOWER" and row["fails"]
+    assert 8 < row["change_low_pct"] < 10 < row["change_high_pct"] < 12
+
+
+def test_the_op_that_did_it_is_named(tmp_path, base):
+    _, found = verdict(base, run(tmp_path / "new.json", 2, SLOW_CONVOLUTION))
+    (cause,) = row_of(found, VGG)["causes"]
+    assert cause["op_type"] == "conv2d" and cause["moved"]
+    assert cause["share"] == pytest.approx(1, abs=0.1)
+    slower = [name for name, one in classes(found).items() if one == "SLOWER"]
+    assert slower == [VGG, f"{VGG}/op:conv2d"], "and no other"
+
+
+def test_a_faster_step_passes(tmp_path, base):
+    code, found = verdict(base, run(tmp_path / "new.json", 2, {VGG: 0.9}))
+    assert code == 0 and classes(found)[VGG] == "FASTER"
+
+
+def test_small_changes_never_count(tmp_path, base):
+    new = run(tmp_path / "new.json", 2, {VGG: 1.04})
+    assert verdict(base, new)[0] == 1
+    code, found = verdict(base, new, "--smallest=8", "--same=20")
+    assert code == 0 and classes(found)[VGG] == "SAME"
+
+
+def test_what_repetitions_cannot_tell_is_ambiguous(tmp_path):
+    document = made_up.document(workloads=("vgg",), op_rows=False, profile=False)
+    draw = random.Random(1)
+    files = []
+    for name in ("base", "new"):
+        rows = []
+        for row in document["benchmarks"]:
+            for index in range(9):
+                us = row["real_time"] * draw.uniform(1, 2)
+                rows.append(row | {"real_time": us, "repetitions": 9, "repetition_index": index})
+        files.append(made_up.write(tmp_path / f"{name}.json", document | {"benchmarks": rows}))
+    code, found = verdict(*files)
+    assert code == 0 and set(classes(found).values()) == {"AMBIGUOUS"}
+
+
+def test_ops_of_a_step_that_did_not_move_are_not_looked_at(tmp_path, base):
+    slower = {f"{MEMNET}/op:mul": 2, "op/mul/memnet": 2}
+    code, found = verdict(base, run(tmp_path / "new.json", 2, slower))
+    assert code == 0 and set(classes(found).values()) == {"SAME"}
+    assert f"{MEMNET}/op:mul{SUFFIX}" in found["not_looked_at"]
+
+
+def test_ops_without_a_step_are_looked_at_first(tmp_path):
+    ops = made_up.document(workloads=("vgg",), modes=())
+    files = [
+        made_up.write(
+            tmp_path / name, ops | {"benchmarks": list(repeated(ops["benchmarks"], *how))}
+        )
+        for name, how in {"a.json": (1,), "b.json": (2, {"op/relu/vgg/first": 1.2})}.items()
+    ]
+    code, found = verdict(*files)
+    assert code == 1
+    (slow,) = [name for name, one in classes(found).items() if one == "SLOWER"]
+    assert slow.startswith("op/relu/vgg/first")
+
+
+def test_any_google_benchmark_is_compared(tmp_path):
+    rows = [made_up.row(f"BM_Sort/{n}", 5 * n) | {"time_unit": "ns"} for n in (10, 20)]
+    document = {"context": {}, "benchmarks": []}
+    files = [
+        made_up.write(tmp_path / name, document | {"benchmarks": list(repeated(rows, *how))})
+        for name, how in {"a.json": (1,), "b.json": (2, {"BM_Sort/20": 1.2})}.items()
+    ]
+    code, found = verdict(*files)
+    assert code == 1 and classes(found) == {"BM_Sort/10": "SAME", "BM_Sort/20": "SLOWER"}
+    assert row_of(found, "BM_Sort/20")["base_us"] == pytest.approx(0.1, rel=0.05)
+
+
+def test_the_fastest_sample_counts_unless_told_otherwise(tmp_path):
+    """Noise that only ever adds: the means waver by half, the fastest samples do not."""
+    draw = random.Random(1)
+    files = []
+    for name, factor in (("base", 1), ("new", 1.1)):
+        rows = []
+        for row in repeated([made_up.row(VGG, 100)], 1):
+            least = factor * 100 * draw.uniform(1, 1.01)
+            rows.append(row | {"real_time": least * draw.uniform(1, 1.5), "min_us": least})
+        files.append(tmp_path / f"{name}.json")
+        made_up.write(files[-1], {"context": {}, "benchmarks": rows})
+    code, found = verdict(*files)
+    assert code == 1 and row_of(found, VGG)["base_us"] == pytest.approx(100, abs=1)
+    code, found = verdict(*files, "--by=real_time")
+    assert code == 0 and classes(found)[VGG] == "AMBIGUOUS"

@@ -1,0 +1,52 @@
+"""Made-up runs whose times waver, and what results/gate finds in them, for the tests beside this file."""
+
+import random
+
+import made_up_run as made_up
+import pytest
+from program import gate, strict_json
+
+SUFFIX = "/process_time/real_time"
+VGG = made_up.step_name("vgg")
+MEMNET = made_up.step_name("memnet")
+# 70 of vgg's 100 ms are convolutions: a seventh more of them is a tenth more of the step.
+SLOW_CONVOLUTION = {f"{VGG}{SUFFIX}": 1.1, f"{VGG}/op:conv2d": 1 + 1 / 7}
+
+
+def repeated(rows, seed, slower=None, repetitions=9, between=0.0):
+    """Repetitions of rows: times waver by 1 %, whole rows by `between`; `slower` has factors by a start of names."""
+    draw = random.Random(seed)
+    for row in rows:
+        whole = 1 + draw.gauss(0, between)
+        for start, factor in (slower or {}).items():
+            whole *= factor if row["name"].startswith(start) else 1
+        factors = [whole * (1 + abs(draw.gauss(0, 0.01))) for _ in range(repetitions)]
+        yield from made_up.repeated([row], factors)
+
+
+def run(path, seed, slower=None, repetitions=9, between=0.0, workloads=("vgg", "memnet"), **more):
+    document = made_up.document(workloads=workloads, **more)
+    rows = repeated(document["benchmarks"], seed, slower, repetitions, between)
+    return made_up.write(path, document | {"benchmarks": list(rows)})
+
+
+@pytest.fixture
+def base(tmp_path):
+    return run(tmp_path / "base.json", 1)
+
+
+def verdict(*arguments):
+    """The exit code and the JSON."""
+    path = arguments[1].parent / "verdict.json"
+    result = gate(*arguments, f"--json={path}")
+    assert result.returncode in (0, 1), result.stderr
+    return result.returncode, strict_json(path.read_text())
+
+
+def classes(found):
+    return {row["name"].removesuffix(SUFFIX): row["class"] for row in found["rows"]}
+
+
+def row_of(found, name):
+    (row,) = [row for row in found["rows"] if row["name"] == name + SUFFIX]
+    return row

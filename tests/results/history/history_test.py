@@ -1,0 +1,126 @@
+"""results/history on its command line: which files it reads, what it refuses and writes."""
+
+import json
+import os
+import re
+
+import made_up_history as made_up
+import made_up_run
+from made_up_history import shown
+from program import history, refusals
+
+refused = refusals("history")
+
+
+def test_runs_are_in_the_order_of_their_dates(tmp_path):
+    dates = ["2026-03-01T00:30:00+02:00", "2026-02-28T23:00:00+00:00", "2026-03-01T00:15:00+00:00"]
+    (tmp_path / "runs/below").mkdir(parents=True)
+    for file, date in zip(("c", "below/b", "a"), dates):
+        made_up_run.write(tmp_path / f"runs/{file}.json", made_up.run(0, date=date))
+    _, page = shown(tmp_path / "runs", tmp_path / "page.html")
+    runs = json.loads(re.search('class="runs">(.*?)</script>', page)[1])
+    assert [file for _, _, file in runs] == ["c.json", "below/b.json", "a.json"]
+
+
+def test_machines_have_sections_of_their_own(tmp_path):
+    """Every other day on a machine that takes twice as long, and neither changes."""
+    folder = made_up.write(
+        tmp_path / "runs",
+        24,
+        lambda _, day: 1 + day % 2,
+        lambda day: {"cpu": ("Quick CPU", "Slow CPU")[day % 2]},
+    )
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stdout.startswith(f"{tmp_path}/page.html: 2 machines · 24 runs")
+    headings = re.findall('<h2 class="machine">(.*?)</h2>', page)
+    assert headings == ["Slow CPU, 8 CPUs", "Quick CPU, 8 CPUs"], "the newest run's first"
+    runs = [json.loads(one) for one in re.findall('class="runs">(.*?)</script>', page)]
+    assert [len(one) for one in runs] == [12, 12] and page.count(
+        "In 12 runs no row has changed"
+    ) == 2
+
+
+def test_what_is_no_run_is_named_and_passed_over(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    good = json.dumps(made_up.run(3))
+    cases = {
+        "broken.json": (good[:3000], "is cut off at line 1"),
+        "dateless.json": (good.replace('"date"', '"day"'), "date is 'none', expected one as"),
+        "foreign.json": (good.replace("alexnet/train", "BM"), "rows is a workload's or an op's"),
+        "notes.txt": ("Monday", "is not JSON at line 1"),
+        "timeless.json": (
+            good.replace('"real_time": 1', '"real_time": -1'),
+            "real_time of alexnet/",
+        ),
+    }
+    for file, (text, _) in cases.items():
+        (folder / file).write_text(text)
+    for beside in ("errors.jsonl", "explain.json", "samples.jsonl"):
+        (folder / f"{made_up.file(0)}.{beside}").write_text("{}")
+    (folder / ".hidden").write_text("")
+    result, page = shown(folder, folder / "page.html")
+    result, page = shown(folder, folder / "page.html")  # which now lies among the runs
+    lines = result.stderr.splitlines()
+    assert len(lines) == len(cases) and "3 runs" in result.stdout
+    for (file, (_, found)), line in zip(cases.items(), lines):
+        assert line.startswith(f"history: {folder}/{file}: ") and "expected" in line
+        assert found in line, line
+        assert f"<li>No run: {file}: " in page
+
+
+def test_a_file_of_an_older_program_names_the_script(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    older = folder / "older.json"
+    older.write_text(json.dumps(made_up.run(3)).replace('"op_classes"', '"classes"'))
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stderr.startswith(f"history: {older}: no op_classes in its context, expected ")
+    assert f"results/convert_run.py {older} adds" in result.stderr
+    assert "<li>No run: older.json: no op_classes" in page and "3 runs" in result.stdout
+
+
+def test_a_folder_without_runs_is_refused_in_one_line(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("an earlier page")
+    folder = tmp_path / "runs"
+    assert f"{folder}: No such file or directory" in refused(folder, "-o", page)
+    assert f"{page}: Not a directory" in refused(page, "-o", tmp_path / "other.html")
+    folder.mkdir()
+    assert f"{folder}: is empty" in refused(folder, "-o", page)
+    (folder / "a.json").write_text("{}")
+    (folder / "b.json").write_text("")
+    assert f"none of its 2 files is a run ({folder}/a.json: no `context`" in refused(
+        folder, "-o", page
+    )
+    assert page.read_text() == "an earlier page"
+
+
+def test_a_page_that_cannot_be_written_is_refused(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 2)
+    assert "No such file" in refused(folder, "-o", tmp_path / "none/page.html")
+    assert "is a folder" in refused(folder, "-o", folder)
+    run = folder / made_up.file(0)
+    before = run.read_text()
+    assert "is read and would be written" in refused(folder, "-o", run)
+    assert run.read_text() == before
+    assert sorted(os.listdir(tmp_path)) == ["runs"]
+
+
+def test_same_runs_same_bytes(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 5, op_rows=True)
+    _, page = shown(folder, tmp_path / "page.html")
+    os.rename(folder, tmp_path / "moved")
+    assert shown(tmp_path / "moved", tmp_path / "again.html")[1] == page
+
+
+def test_one_run_is_a_history(tmp_path):
+    _, page = shown(made_up.write(tmp_path / "runs", 1), tmp_path / "page.html")
+    assert (
+        "In 1 run no row has changed by 2 % or more. So few runs tell only large changes." in page
+    )
+
+
+def test_wrong_usage(tmp_path):
+    assert history().returncode == 2
+    result = history(tmp_path, "--smallest=none")
+    assert result.returncode == 2 and "expected a number" in result.stderr
+    assert history("--help").returncode == 0

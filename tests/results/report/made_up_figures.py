@@ -1,0 +1,50 @@
+"""The figures of made-up runs, for the tests beside this file."""
+
+import io
+
+import made_up_run as made_up
+import matplotlib.figure
+import pytest
+
+from fathom_report import figures as all_figures
+from fathom_report.run import read
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+def load(folder, document, samples=()):
+    files = [made_up.write(folder / "run.json", document)]
+    if samples:
+        files.append(made_up.write(folder / "steps.jsonl", list(samples)))
+    return read(files)
+
+
+def figures(run):
+    return {figure.key: figure for figure in all_figures.figures(run)}
+
+
+@pytest.fixture(scope="module")
+def everything(folder):
+    samples = made_up.samples("alexnet") + made_up.samples("vgg", drift=0.3)
+    return figures(load(folder, made_up.everything(), samples))
+
+
+def of(folder, key, samples=(), **options):
+    """One figure of a made-up document."""
+    return figures(load(folder, made_up.document(**options), samples))[key]
+
+
+def drawn(figure):
+    canvas = matplotlib.figure.Figure()
+    figure.draw(canvas)
+    file = io.BytesIO()
+    canvas.savefig(file, format="svg", metadata={"Date": None})
+    return file.getvalue()
+
+
+def without(document, *starts):
+    rows = [row for row in document["benchmarks"] if not row["name"].startswith(starts)]
+    return document | {"benchmarks": rows}
