@@ -1,5 +1,6 @@
 // Precompiled for every target that sees LibTorch (cmake/Room.cmake). Only what nearly all files
 // include belongs here: each file instantiates the templates of all of it.
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
