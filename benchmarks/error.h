@@ -4,7 +4,7 @@
 
 namespace fathom::benchmarks {
 
-/// Wrong usage or set-up: one line for the user, exit code 2.
+/// Wrong usage or set-up: main() prints the message as one line and exits with 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

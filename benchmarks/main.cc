@@ -36,21 +36,22 @@ namespace {
 
 enum ExitCode { kOk = 0, kUsage = 2, kNothingMatched = 3, kBenchmarkFailed = 4 };
 
-/// True while any exit is Google Benchmark refusing its arguments: it then leaves with 1 or, after
-/// its help, with 0.
-bool exit_is_refusal = false;
+/// True while Google Benchmark parses its arguments. For a wrong value it calls exit(), with 1 or,
+/// after its help, with 0.
+bool parsing_arguments = false;
 
-/// Google Benchmark ends the process by itself, with 1 for a file that it cannot open.
+/// Turns Google Benchmark's own calls of exit() into kUsage. It also calls exit(1) for a file that
+/// it cannot open.
 void exit_as_usage(int status, void* /*unused*/) {
-  if (status != 1 && !exit_is_refusal) return;
+  if (status != 1 && !parsing_arguments) return;
   std::cout.flush();
   std::fflush(nullptr);
-  if (exit_is_refusal)
+  if (parsing_arguments)
     std::cerr << "fathom_bench: an argument has a value that Google Benchmark refuses\n";
   std::_Exit(kUsage);
 }
 
-/// The command line with what its presets and this machine make of it.
+/// The options of the command line, with the values that presets and this machine set.
 Options resolved_options(int argc, char** argv) {
   Options options = parse_options(argc, argv);
   resolve_explanation(options);
@@ -60,23 +61,20 @@ Options resolved_options(int argc, char** argv) {
   return options;
 }
 
-/// Hands the remaining arguments to Google Benchmark; those that it leaves are unknown to both.
+/// Passes the remaining arguments to Google Benchmark. Throws UsageError for one that it does not
+/// know.
 void initialize_google_benchmark(Options& options, char* program) {
-  if (options.help) {
-    std::cout << options_help() << "\nGoogle Benchmark's own:\n\n";
-    options.google_benchmark.emplace_back("--help");
-  }
   std::vector<char*> arguments{program};
   for (auto& argument : options.google_benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
-  exit_is_refusal = !options.help;
+  parsing_arguments = true;
   benchmark::Initialize(&count, arguments.data());
-  exit_is_refusal = false;
+  parsing_arguments = false;
   if (count > 1) refuse_argument(arguments[1]);
 }
 
-/// Messages of data sets go through `progress`, which must live as long as `options`.
+/// Sends messages about data sets to `progress`, which must outlive `options`.
 void connect(Options& options, Progress& progress) {
   options.data.progress = [&](const std::string& stage) { progress.stage(stage); };
   options.data.warn = [&](const std::string& line) {
@@ -100,7 +98,7 @@ int record(const std::vector<Row>& rows, const std::string& directory, Progress&
   return kOk;
 }
 
-/// The rows that an earlier run left to do.
+/// The rows of `chosen` that the earlier run did not finish.
 std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& earlier,
                             const std::string& path) {
   std::vector<Row> rows = chosen;
@@ -111,10 +109,11 @@ std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& ea
   return rows;
 }
 
-/// The facts of the machine for the context. Warns of what makes times doubtful; with
-/// --fathom_strict throws UsageError.
+/// Checks the machine (--fathom_machine_check) and returns its settings for the context. Warns of
+/// what makes times unreliable, or throws UsageError.
 ContextEntries checked_machine(const Options& options) {
-  if (options.unchecked || lists_tests(options.google_benchmark)) return {};
+  if (options.machine_check == MachineCheck::kOff || lists_tests(options.google_benchmark))
+    return {};
   const bool with_gpu = std::find(options.devices.begin(), options.devices.end(),
                                   fixtures::Device::kCuda) != options.devices.end();
   ContextEntries entries;
@@ -122,7 +121,8 @@ ContextEntries checked_machine(const Options& options) {
     entries.emplace_back("machine_" + fact.key, fact.value);
     if (fact.doubt.empty()) continue;
     const std::string line = "machine: " + fact.key + " " + fact.value + ": " + fact.doubt;
-    if (options.strict) throw UsageError("--fathom_strict: " + line);
+    if (options.machine_check == MachineCheck::kRefuse)
+      throw UsageError("--fathom_machine_check=refuse: " + line);
     options.data.warn(line);
   }
   return entries;
@@ -132,14 +132,14 @@ void add_context(const ContextEntries& entries) {
   for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
 }
 
-/// Adds our tables to the context of the sinks that come after it.
+/// Adds table_context() to the context of the sinks that come after it.
 class TableContext final : public ResultSink {
  public:
   void begin(const Context& /*context*/) override { add_context(table_context()); }
   void add(const RowResult& /*result*/) override {}
 };
 
-/// What benchmark::RunSpecifiedBenchmarks() does, with a process for each row.
+/// Does what benchmark::RunSpecifiedBenchmarks() does, but runs each row in its own process.
 void run_isolated(const std::vector<Row>& rows, const Options& options, Peaks& peaks,
                   Progress& progress, Reporter& reporter) {
   benchmark::BenchmarkReporter::Context context;
@@ -153,28 +153,12 @@ void run_isolated(const std::vector<Row>& rows, const Options& options, Peaks& p
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto tick = [&] { progress.show(rows[i].name, "running"); };
     tick();
-    reporter.hand_over(isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
+    reporter.pass_on(isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
   }
   reporter.Finalize();
 }
 
-void run_here(const std::vector<Row>& rows, Loop& loop, std::vector<RowRecord>& records,
-              Reporter& reporter) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    benchmark::RegisterBenchmark(
-        rows[i].name.c_str(),
-        [&, i](benchmark::State& state) { loop.run(state, rows[i], records[i]); })
-        ->MeasureProcessCPUTime()
-        ->UseRealTime()
-        ->Unit(benchmark::kMicrosecond);
-  }
-  // The rows are filtered; "^" also spares Google Benchmark a search that is quadratic in the rows.
-  benchmark::SetBenchmarkFilter("^");
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  benchmark::Shutdown();
-}
-
-/// Where stdout is JSON, explanations go to the file only.
+/// Prints the explanations, unless stdout is JSON or CSV, and writes them beside --benchmark_out.
 void print_and_write(const Options& options, const std::vector<Explanation>& explanations) {
   if (explanations.empty()) return;  // --benchmark_list_tests
   for (const auto& explanation : explanations) {
@@ -184,7 +168,7 @@ void print_and_write(const Options& options, const std::vector<Explanation>& exp
   replace_file(options.out + ".explain.json", explanations_json(explanations));
 }
 
-/// Measures the rows of `chosen` that an earlier run has not finished, or lists them.
+/// Measures the rows of `chosen` that an earlier run has not finished, or prints their names.
 int measure(const Options& options, const std::vector<Row>& chosen, Progress& progress) {
   EarlierRun earlier;
   std::vector<Row> rows = chosen;
@@ -196,9 +180,9 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   Peaks peaks = options.peaks.empty() ? Peaks() : Peaks(read_peaks(options.peaks));
   const ContextEntries machine = checked_machine(options);
   Explainer explainer(rows);
-  Display display(options, progress);
+  Display display(options, rows, progress);
   OutputFiles files(options, std::move(earlier));
-  TableContext tables;  // long lines, which a console does not show
+  TableContext tables;  // its lines are too long for a console
   std::vector<ResultSink*> sinks{&explainer, &display, &files};
   sinks.insert(sinks.begin() + (options.console ? 2 : 1), &tables);
   std::vector<RowRecord> records(rows.size());
@@ -207,6 +191,9 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     add_context(context(options));
     add_context(machine);
     add_context(peak_context(chosen, peaks));
+    if (options.machine_check != MachineCheck::kOff) {
+      for (const auto& line : peak_doubts(chosen, peaks)) options.data.warn(line);
+    }
     progress.start(expected_seconds(rows, peaks));
     if (options.study) progress.announce();
   });
@@ -214,7 +201,10 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     run_isolated(rows, options, peaks, progress, reporter);
   } else {
     Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
-    run_here(rows, loop, records, reporter);
+    loop.run_all(rows, records, reporter);
+    if (options.explain) explainer.measure_again(*options.explain, loop);
+    progress.wipe();
+    benchmark::Shutdown();
   }
   if (options.explain) print_and_write(options, explainer.explanations(*options.explain));
   return display.failures() > 0 ? kBenchmarkFailed : kOk;
@@ -222,6 +212,10 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
 
 int run(int argc, char** argv) {
   Options options = resolved_options(argc, argv);
+  if (options.help) {
+    std::cout << options_help();
+    return kOk;
+  }
   set_mkl_dispatch(options.mkl);
   set_malloc_tuning(options.malloc);
   initialize_google_benchmark(options, argv[0]);

@@ -1,5 +1,5 @@
-# fathom::ale, the Arcade Learning Environment, where FATHOM_ALE asks for it: the user's own (-Dale_ROOT=DIR), else built
-# from the pinned source archive of ale-py, which holds no commercial ROM.
+# Defines fathom::ale, the Arcade Learning Environment, if FATHOM_ALE is ON: the user's installation (-Dale_ROOT=DIR), else a
+# build of the pinned source archive of ale-py. The archive contains no commercial ROM.
 if(NOT FATHOM_ALE)
   return()
 endif()
@@ -15,7 +15,7 @@ function(fathom_build_ale prefix)
   if(EXISTS "${prefix}")
     return()
   endif()
-  set(work "${prefix}.new")  # installed beside its place and renamed when complete
+  set(work "${prefix}.new")  # renamed to ${prefix} when complete
   file(REMOVE_RECURSE "${work}")
   set(url "https://files.pythonhosted.org/packages/2c/85/fffbe95501efc9ecf73e02fb62e7a99401e12dcb8217313016dd00b13cdc")
   fathom_say("Downloading and building ALE 0.11.2 (0.5 MB) into ${prefix}")
@@ -34,8 +34,8 @@ function(fathom_build_ale prefix)
     if(CMAKE_CXX_COMPILER_LAUNCHER)
       set(launcher "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
     endif()
-    # Shared: ALE's static library is LTO bytecode, which other compilers cannot link. Our own flags stay outside, but
-    # the compiler, and with it the C++ library's ABI, is the same.
+    # Shared, because ALE's static library is LTO bytecode, which other compilers cannot link. ALE gets the same compiler,
+    # so that the C++ ABI matches, but not our compiler flags.
     execute_process(
       COMMAND ${CMAKE_COMMAND} -E env --unset=VCPKG_ROOT --unset=VCPKG_INSTALLATION_ROOT
         ${CMAKE_COMMAND} -S "${work}/ale_py-0.11.2" -B "${work}/build" -G ${CMAKE_GENERATOR} ${launcher}
@@ -49,7 +49,7 @@ function(fathom_build_ale prefix)
   endif()
   if(failed)
     message(FATAL_ERROR "Could not build ALE 0.11.2: ${error}\n"
-      "Start again with network, give your own ALE with -Dale_ROOT=DIR, or leave it out with -DFATHOM_ALE=OFF.")
+      "Start again with network access, give an installed ALE with -Dale_ROOT=DIR, or configure with -DFATHOM_ALE=OFF.")
   endif()
   file(RENAME "${work}/prefix" "${prefix}")
   file(REMOVE_RECURSE "${work}")
@@ -57,15 +57,15 @@ endfunction()
 
 find_package(ale CONFIG QUIET)
 if(NOT ale_FOUND AND (ale_ROOT OR DEFINED ENV{ale_ROOT}))
-  message(FATAL_ERROR "No ale-config.cmake under ${ale_ROOT}$ENV{ale_ROOT}. Give the prefix that ALE was installed to with "
-    "-Dale_ROOT=DIR, or -Uale_ROOT for the pinned source.")
+  message(FATAL_ERROR "No ale-config.cmake under ${ale_ROOT}$ENV{ale_ROOT}. Set -Dale_ROOT=DIR to ALE's install prefix, "
+    "or use -Uale_ROOT to build the pinned source.")
 elseif(NOT ale_FOUND)
   fathom_build_ale("${FATHOM_DEPS_DIR}/ale-0.11.2")
   find_package(ale CONFIG QUIET REQUIRED PATHS "${FATHOM_DEPS_DIR}/ale-0.11.2" NO_DEFAULT_PATH)
 endif()
 message(STATUS "ALE ${ale_VERSION}: ${ale_DIR}")
 
-# The target names <prefix>/include/ale, but ALE's headers include one another as <ale/...>.
+# ALE's target has the include directory <prefix>/include/ale, but its headers include each other as <ale/...>.
 get_target_property(include ale::ale-lib INTERFACE_INCLUDE_DIRECTORIES)
 list(GET include 0 include)
 cmake_path(GET include PARENT_PATH include)
@@ -81,5 +81,6 @@ unset(CMAKE_REQUIRED_LIBRARIES)
 if(NOT FATHOM_ALE_LINKS)
   unset(FATHOM_ALE_LINKS CACHE)
   message(FATAL_ERROR "The ALE in ${ale_DIR} cannot be linked. Build it with -DBUILD_SHARED_LIBS=ON (its static library is "
-    "LTO bytecode of one compiler) and with the C++ ABI of this compiler, or -Uale_ROOT -Uale_DIR for the pinned source.")
+    "LTO bytecode of one compiler) and with the C++ ABI of this compiler, or use -Uale_ROOT -Uale_DIR to build the pinned "
+    "source.")
 endif()

@@ -4,7 +4,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 
-# LibTorch's operator recorder loses the shapes without NDEBUG; -g1 compiles in two thirds of -g's time.
+# Without NDEBUG, LibTorch's record functions lose the shapes. -g1 compiles faster than -g.
 if(NOT CMAKE_BUILD_TYPE)
   set_property(CACHE CMAKE_BUILD_TYPE PROPERTY VALUE RelWithDebInfo)
 endif()
@@ -12,12 +12,12 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # What it needs to remember compilations with a precompiled header.
+  # ccache needs these settings to cache compilations with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# A unit that includes LibTorch takes up to 1.5 GB.
+# Compiling a file that includes LibTorch takes up to 1.5 GB of memory.
 cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
 math(EXPR jobs "${memory} / 1536 + 1")
 set_property(GLOBAL PROPERTY JOB_POOLS compile=${jobs})
@@ -31,7 +31,7 @@ target_compile_options(fathom_warnings INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FATHOM_WERROR}>>:-Werror>
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${FATHOM_WERROR}>>:-Werror=all-warnings -Xcompiler=-Werror>)
 
-# By flags: OpenMP::OpenMP_CXX puts the compiler's libgomp before the one that LibTorch brings, two in one process.
+# Flags instead of OpenMP::OpenMP_CXX, which would load the compiler's libgomp beside LibTorch's own in one process.
 add_library(fathom_openmp INTERFACE)
 add_library(fathom::openmp ALIAS fathom_openmp)
 target_compile_options(fathom_openmp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)

@@ -1,4 +1,4 @@
-# FATHOM_CUDA_ENABLED, and fathom::{torch_cuda,cudart,cublasLt,cudnn} for libfathom_cuda.so.
+# Sets FATHOM_CUDA_ENABLED and defines fathom::{torch_cuda,cudart,cublasLt,cudnn} for libfathom_cuda.so.
 set(FATHOM_CUDA_ENABLED OFF)
 set(missing "")
 if(FATHOM_CUDA)  # AUTO or ON
@@ -22,23 +22,23 @@ if(NOT FATHOM_CUDA_ENABLED)
 endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  # H100 and H200; PTX that the driver compiles for LibTorch's older GPUs and for newer ones.
+  # Code for H100 and H200, and PTX that the driver compiles for older and newer GPUs.
   set(CMAKE_CUDA_ARCHITECTURES "75-virtual;90-real;90-virtual")
 endif()
-set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # LibTorch brings the shared one
+set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # LibTorch ships the shared runtime
 enable_language(CUDA)
-if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 knows no C++20 for nvcc
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not support C++20 for nvcc
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 endif()
-set(CMAKE_CUDA_STANDARD 20)  # before enable_language it breaks the compiler check
+set(CMAKE_CUDA_STANDARD 20)  # must follow enable_language(): before it, the compiler check fails
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 
 find_package(CUDAToolkit REQUIRED QUIET)
 message(STATUS "CUDA: ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
 
-# The wheels' copies where they are installed, so that the process loads one of each; else the toolkit's, to compile
-# and link only.
+# Uses the libraries of the wheels if they are installed, so that the process loads only one copy of each. Else uses the
+# toolkit's, only to compile and link.
 set(nvidia "${FATHOM_TORCH_DIR}/../nvidia")
 function(fathom_cuda_library name wheel header)
   find_library(library NAMES lib${name}.so.13 lib${name}.so.9 ${name} NO_CACHE

@@ -1,5 +1,5 @@
-# fathom_git_commit: generated/git_commit.h with FATHOM_GIT_COMMIT. Its depfile names every tracked file, so that an edit
-# or a commit is noticed, and a build with nothing to do does not even run git.
+# Defines fathom_git_commit, which generates git_commit.h with FATHOM_GIT_COMMIT. The depfile lists every tracked file, so
+# that an edit or a commit updates the header, and a build without changes does not run git.
 set(header "${PROJECT_BINARY_DIR}/generated/git_commit.h")
 set(script "${CMAKE_CURRENT_LIST_DIR}/git_commit.cmake")
 add_custom_command(OUTPUT "${header}"

@@ -1,25 +1,25 @@
-# fathom::torch: libtorch_cpu and libc10, no CUDA library. find_package(Torch) is not used: with a CUDA build of LibTorch
-# it demands nvcc and links every CUDA library into every program.
+# Defines fathom::torch: libtorch_cpu and libc10, no CUDA library. find_package(Torch) is not used, because with a CUDA
+# build of LibTorch it requires nvcc and links every CUDA library into every program.
 include(Wheels)
 
-# The user's own: a libtorch folder or a site-packages/torch, or the share/cmake in it that PyTorch tells its users.
-set(asked ${Torch_ROOT} $ENV{Torch_ROOT})
+# The user's LibTorch: a libtorch folder, a site-packages/torch, or the share/cmake in it that PyTorch's manual names.
+set(user_torch ${Torch_ROOT} $ENV{Torch_ROOT})
 if(Torch_DIR)
-  list(APPEND asked "${Torch_DIR}/../../..")
+  list(APPEND user_torch "${Torch_DIR}/../../..")
 endif()
 set(prefixes "")
 foreach(prefix ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH})
   list(APPEND prefixes "${prefix}" "${prefix}/../..")
 endforeach()
-find_path(torch lib/libtorch_cpu.so PATHS ${asked} ${prefixes} NO_DEFAULT_PATH NO_CACHE)
+find_path(torch lib/libtorch_cpu.so PATHS ${user_torch} ${prefixes} NO_DEFAULT_PATH NO_CACHE)
 
 if(torch)
   file(REAL_PATH "${torch}" FATHOM_TORCH_DIR)
-elseif(asked)
-  message(FATAL_ERROR "No lib/libtorch_cpu.so in ${asked}. Give a libtorch folder or a site-packages/torch with "
-    "-DTorch_ROOT=DIR, or -UTorch_ROOT -UTorch_DIR for the pinned wheel.")
+elseif(user_torch)
+  message(FATAL_ERROR "No lib/libtorch_cpu.so in ${user_torch}. Set -DTorch_ROOT=DIR to a libtorch folder or a "
+    "site-packages/torch, or use -UTorch_ROOT -UTorch_DIR to install the pinned wheel.")
 else()
-  # CUDA's libraries only where a driver can use them, unless asked for: a build for another machine.
+  # Installs the CUDA libraries only if there is a driver, or with FATHOM_CUDA_WHEELS, for a build for another machine.
   set(wheels cpu)
   set(size "0.6 GB")
   find_program(NVIDIA_SMI nvidia-smi NO_CACHE)
@@ -28,7 +28,7 @@ else()
     set(size "2.7 GB")
   endif()
   fathom_wheels("${wheels}" "LibTorch 2.11.0 (${size})"
-    "Start again with network, or give your own LibTorch with -DTorch_ROOT=DIR." deps)
+    "Start again with network access, or give an installed LibTorch with -DTorch_ROOT=DIR." deps)
   file(GLOB FATHOM_TORCH_DIR LIST_DIRECTORIES true "${deps}/lib/python3.*/site-packages/torch")
 endif()
 
@@ -53,5 +53,5 @@ set_target_properties(fathom::torch PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES
     "${FATHOM_TORCH_DIR}/include;${FATHOM_TORCH_DIR}/include/torch/csrc/api/include"
   INTERFACE_COMPILE_DEFINITIONS "USE_DISTRIBUTED;USE_C10D_GLOO;USE_RPC;USE_TENSORPIPE;AT_PER_OPERATOR_HEADERS"
-  INTERFACE_LINK_OPTIONS LINKER:--no-as-needed  # operators register in static initialisers
+  INTERFACE_LINK_OPTIONS LINKER:--no-as-needed  # static initialisers register the operators
   INTERFACE_LINK_LIBRARIES fathom::c10)

@@ -1,9 +1,9 @@
-# Small libraries: the system's, else a pinned release from upstream.
+# Small libraries: those of the system, else a pinned upstream release.
 include(FetchContent)
 set(BENCHMARK_ENABLE_TESTING OFF)
 set(BENCHMARK_ENABLE_INSTALL OFF)
 set(INSTALL_GTEST OFF)
-set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # the plain variables above win over the options of the same names
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # the variables above override options of the same name
 
 macro(fathom_library name version url)
   find_package(${name} ${version} QUIET)

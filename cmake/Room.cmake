@@ -1,7 +1,8 @@
-# What nearly every file includes is precompiled. FATHOM_PCH=OFF keeps the includes honest.
+# Headers that nearly every file includes are precompiled. A build with FATHOM_PCH=OFF finds missing includes.
 option(FATHOM_PCH "Precompile LibTorch's headers" ON)
 
-# fathom_precompile(NAME HEADER ... [OPTIONS ...] [LIBRARIES ...]): precompiles headers for targets with the same options.
+# fathom_precompile(NAME HEADER ... [OPTIONS ...] [LIBRARIES ...]): precompiles headers for targets with the same compile
+# options.
 function(fathom_precompile name)
   cmake_parse_arguments(PARSE_ARGV 1 pch "" "" "OPTIONS;LIBRARIES")
   if(FATHOM_PCH)
@@ -17,8 +18,8 @@ foreach(header pch pch_ops pch_networks)
   fathom_precompile(fathom_${header} ${CMAKE_CURRENT_LIST_DIR}/${header}.h)
 endforeach()
 
-# fathom_files(PCH FILE ... [OPTIONS ...]): files of this folder with another precompiled header than their target's, and
-# with the options that it was precompiled with.
+# fathom_files(PCH FILE ... [OPTIONS ...]): compiles files of this folder with the precompiled header PCH instead of their
+# target's. OPTIONS must be those that PCH was compiled with.
 function(fathom_files pch)
   cmake_parse_arguments(PARSE_ARGV 1 files "" "" "OPTIONS")
   set(options ${files_OPTIONS})
@@ -32,21 +33,21 @@ function(fathom_files pch)
     SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "${options}")
 endfunction()
 
-# fathom_target(NAME [PCH]): what every library and program of ours has.
+# fathom_target(NAME [PCH]): settings for all our libraries and programs.
 function(fathom_target name)
   target_link_libraries(${name} PRIVATE fathom::openmp fathom::warnings)
   if(FATHOM_PCH)
     set(pch ${ARGN} fathom_pch)
     list(GET pch 0 pch)
     target_precompile_headers(${name} REUSE_FROM ${pch})
-    # GCC 12 reports overflows in std::string that are none. Without a precompiled header it knows them as a system header's.
+    # With a precompiled header, GCC 12 reports false overflows in std::string, which it else ignores as a system header.
     target_compile_options(${name} PRIVATE
       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow>)
   endif()
 endfunction()
 
-# fathom_room(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PCH ...]): a folder of the project as a static library. What
-# it links publicly are the rooms that it may include.
+# fathom_room(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PCH ...]): builds a folder of the project as a static library. A
+# room may include the rooms that it links with PUBLIC.
 function(fathom_room name)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "PCH" "SOURCES;PUBLIC;PRIVATE")
   add_library(${name} STATIC ${room_SOURCES})

@@ -1,6 +1,6 @@
-# fathom_wheels(NAMES WHAT OWN OUT): installs the pinned wheels of every wheels/wheels-NAME.txt, once, into a venv in
-# FATHOM_DEPS_DIR that every build tree shares, and sets OUT to it. Where a sources-NAME.txt stands beside it, what it pins
-# is built with what the wheels brought. WHAT is told to the user before the download, OWN after a failure.
+# fathom_wheels(NAMES WHAT HINT OUT): installs the pinned wheels of every wheels/wheels-NAME.txt into a venv in
+# FATHOM_DEPS_DIR, which all build trees share, and sets OUT to its path. If wheels/sources-NAME.txt exists, builds the
+# packages that it pins, with the installed wheels. Prints WHAT before the download, and HINT after a failure.
 include_guard(GLOBAL)
 
 if(NOT DEFINED FATHOM_DEPS_DIR)  # in a script, cmake -P
@@ -11,7 +11,7 @@ if(NOT DEFINED FATHOM_DEPS_DIR)  # in a script, cmake -P
   endif()
 endif()
 
-function(fathom_wheels names what own out)
+function(fathom_wheels names what hint out)
   set(pins "")
   set(from_wheels "")
   set(from_sources "")
@@ -36,7 +36,7 @@ function(fathom_wheels names what own out)
   endif()
   file(LOCK "${venv}.lock" GUARD FUNCTION TIMEOUT 0 RESULT_VARIABLE busy)
   if(NOT busy STREQUAL 0)
-    fathom_say("Waiting for another set-up, which fills ${venv}")
+    fathom_say("Waiting for another process that installs into ${venv}")
     file(LOCK "${venv}.lock" GUARD FUNCTION)
   endif()
   if(EXISTS "${venv}/${pins}")
@@ -47,28 +47,28 @@ function(fathom_wheels names what own out)
     VALIDATOR fathom_python_has_pip DOC "CPython 3.10 to 3.14 with pip, to install wheels")
   if(NOT FATHOM_PYTHON)
     message(FATAL_ERROR "Could not install ${what}: no CPython 3.10 to 3.14 with pip was found "
-      "(Debian: apt-get install python3-pip). ${own}")
+      "(Debian: apt-get install python3-pip). ${hint}")
   endif()
 
-  # Filled beside its place and renamed when complete: what an interrupted install left is never used.
-  file(GLOB left "${venv}.new-*")
+  # Installs into a new folder and renames it when complete, so that an interrupted installation is never used.
+  file(GLOB leftovers "${venv}.new-*")
   string(RANDOM new)
   set(new "${venv}.new-${new}")
-  if(left)
-    file(REMOVE_RECURSE ${left})
+  if(leftovers)
+    file(REMOVE_RECURSE ${leftovers})
   endif()
   fathom_say("Downloading ${what} into ${venv}")
-  execute_process(  # --without-pip does without Debian's python3-venv
+  execute_process(  # without --without-pip, Debian needs the package python3-venv
     COMMAND ${FATHOM_PYTHON} -m venv --without-pip "${new}" RESULT_VARIABLE failed ERROR_VARIABLE error)
   if(NOT failed)
-    file(MAKE_DIRECTORY "${new}/tmp")  # /tmp may be small, and what a killed pip leaves there stays
+    file(MAKE_DIRECTORY "${new}/tmp")  # /tmp may be small, and a killed pip leaves files there
     set(install ${CMAKE_COMMAND} -E env "TMPDIR=${new}/tmp"
       ${FATHOM_PYTHON} -m pip --python "${new}/bin/python" --disable-pip-version-check install --quiet
       --no-deps --no-compile --require-hashes)
     execute_process(COMMAND ${install} --only-binary :all: ${from_wheels} RESULT_VARIABLE failed ERROR_VARIABLE error)
   endif()
   if(from_sources AND NOT failed)
-    execute_process(  # without isolation: pip would fetch build tools that nobody pinned
+    execute_process(  # with build isolation, pip would download build tools that are not pinned
       COMMAND ${install} --no-binary :all: --no-build-isolation --use-pep517 ${from_sources}
       RESULT_VARIABLE failed ERROR_VARIABLE error)
   endif()
@@ -79,7 +79,7 @@ function(fathom_wheels names what own out)
     elseif(error MATCHES "ERROR: ([^\n]*[^.\n])")
       set(error "${CMAKE_MATCH_1}")
     endif()
-    message(FATAL_ERROR "Could not install ${what}: ${error}. ${own}")
+    message(FATAL_ERROR "Could not install ${what}: ${error}. ${hint}")
   endif()
   file(TOUCH "${new}/${pins}")
   file(REMOVE_RECURSE "${new}/tmp" "${venv}")
@@ -95,6 +95,6 @@ function(fathom_python_has_pip result python)
   endif()
 endfunction()
 
-function(fathom_say text)  # seen at every log level
+function(fathom_say text)  # prints at every log level
   execute_process(COMMAND ${CMAKE_COMMAND} -E echo "${text}")
 endfunction()

@@ -1,4 +1,4 @@
-# cmake -P git_commit.cmake SOURCE_DIR HEADER: writes HEADER, if it changes, and its depfile.
+# cmake -P git_commit.cmake SOURCE_DIR HEADER: writes HEADER, only if it changes, and its depfile.
 set(source "${CMAKE_ARGV3}")
 set(header "${CMAKE_ARGV4}")
 
@@ -21,7 +21,7 @@ string(REPLACE "\n" ";" tracked "${tracked}")
 list(TRANSFORM tracked PREPEND "${source}/")
 string(REPLACE " " "\\ " rule "${header}:")
 foreach(file IN LISTS heads tracked)
-  if(EXISTS "${file}")  # a missing one would run this at every build
+  if(EXISTS "${file}")  # a missing file would run this script at every build
     string(REPLACE " " "\\ " file "${file}")
     string(APPEND rule " \\\n  ${file}")
   endif()

@@ -1,3 +1,3 @@
-# cmake -P cmake/lint.cmake: clang-tidy for .ci/run.
+# cmake -P cmake/lint.cmake: installs clang-tidy for .ci/run.
 include("${CMAKE_CURRENT_LIST_DIR}/Wheels.cmake")
-fathom_wheels(lint "clang-tidy 23 (40 MB)" "Start again with network." venv)
+fathom_wheels(lint "clang-tidy 23 (40 MB)" "Start again with network access." venv)

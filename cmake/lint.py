@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""cmake/lint.py BUILD: clang-tidy over our sources of a built tree, except those that it has found clean before.
+"""cmake/lint.py BUILD: runs clang-tidy on our sources in a built tree, except unchanged clean ones.
 
-It compiles without the precompiled headers, so a missing #include is an error here. A verdict rests on clang-tidy's version and options, the compile command, and the text of the source and of all that the
-compiler read with it, which Ninja remembers. Clean ones are kept in ~/.cache/fathom_bench/lint, where other clones of the
-repository find them.
+clang-tidy compiles without the precompiled headers, so a missing #include is an error. The cache
+key of a source is a hash of clang-tidy's version and options, the compile command, and the contents
+of all files that the compiler read, which Ninja records. Keys of clean sources are stored in
+~/.cache/fathom_bench/lint, which all clones of the repository share.
 """
 
 import concurrent.futures
@@ -20,8 +21,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).resolve()
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
-VERDICTS = CACHE / "fathom_bench/lint"
-KEPT_DAYS = 60  # without being asked for
+CLEAN_MARKS = CACHE / "fathom_bench/lint"
+KEPT_DAYS = 60  # after the last use
 
 
 def say(text):
@@ -32,22 +33,23 @@ def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def anywhere(text):
-    """The same in each clone."""
+def without_paths(text):
+    """Replaces the paths of this clone, so that keys are equal in all clones."""
     return text.replace(str(DEPENDENCIES), "<deps>").replace(str(ROOT), "<root>")
 
 
 @functools.cache
 def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    text = path.read_text(errors="surrogateescape")
+    return hashlib.sha256(without_paths(text).encode(errors="surrogateescape")).hexdigest()
 
 
 class Tree:
-    """A tree that Ninja has built."""
+    """A build tree of Ninja."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.commands = {}  # by source
+        self.commands = {}  # source -> compile commands
         for entry in json.loads((folder / "compile_commands.json").read_text()):
             source = pathlib.Path(entry["file"])
             if (
@@ -56,7 +58,7 @@ class Tree:
                 and folder not in source.parents
             ):
                 self.commands.setdefault(source, []).append(entry["command"])
-        self.read = {}  # what the compiler read, by object
+        self.read = {}  # object -> files that the compiler read
         target = None
         for line in output("ninja", "-C", folder, "-t", "deps").splitlines():
             if line.startswith(" "):
@@ -66,7 +68,7 @@ class Tree:
                 self.read[target] = []
 
     def without_precompiled_headers(self):
-        """Writes the compile commands without them; gives the folder."""
+        """Writes compile commands without precompiled headers and returns their folder."""
         folder = self.folder / "lint"
         folder.mkdir(exist_ok=True)
         commands = [
@@ -81,25 +83,25 @@ class Tree:
         (folder / "compile_commands.json").write_text(json.dumps(commands))
         return folder
 
-    def texts(self, command):
-        """What a command reads, its precompiled header's parts too; nothing where Ninja does not know."""
+    def files_read(self, command):
+        """The files that a command reads, with its precompiled header's; empty if unknown."""
         words = command.split()
-        made = {words[i + 1] for i, word in enumerate(words) if word == "-o"}
-        made |= {f"{words[i + 1]}.gch" for i, word in enumerate(words) if word == "-include"}
-        targets = {os.path.relpath(self.folder / name, self.folder) for name in made}
+        outputs = {words[i + 1] for i, word in enumerate(words) if word == "-o"}
+        outputs |= {f"{words[i + 1]}.gch" for i, word in enumerate(words) if word == "-include"}
+        targets = {os.path.relpath(self.folder / name, self.folder) for name in outputs}
         if not targets <= self.read.keys():
             return []
         return {self.folder / name for target in targets for name in self.read[target]}
 
     def key(self, source, tool):
-        """Names the verdict on a source, if its texts are known."""
+        """The cache key of a source, or None if the files that it reads are unknown."""
         parts = [tool]
         for command in self.commands[source]:
-            texts = self.texts(command)
-            if not texts:
+            files = self.files_read(command)
+            if not files:
                 return None
-            parts.append(anywhere(command))
-            parts += sorted(f"{anywhere(str(text))} {digest(text)}" for text in texts)
+            parts.append(without_paths(command))
+            parts += sorted(f"{without_paths(str(file))} {digest(file)}" for file in files)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -110,20 +112,20 @@ def main():
     openmp = output("g++", "-print-file-name=include").strip()  # omp.h, after clang's own headers
     options = [f"--extra-arg=-idirafter{openmp}"]
     tool = "\n".join([output(tidy, "--version"), (ROOT / ".clang-tidy").read_text(), *options])
-    VERDICTS.mkdir(parents=True, exist_ok=True)
-    for verdict in VERDICTS.iterdir():
-        if time.time() - verdict.stat().st_mtime > KEPT_DAYS * 86400:
-            verdict.unlink()
+    CLEAN_MARKS.mkdir(parents=True, exist_ok=True)
+    for clean_mark in CLEAN_MARKS.iterdir():
+        if time.time() - clean_mark.stat().st_mtime > KEPT_DAYS * 86400:
+            clean_mark.unlink()
 
-    left = {}
+    unchecked = {}
     for source in sorted(tree.commands):
-        verdict = VERDICTS / (tree.key(source, tool) or "unknown")
-        if verdict.exists():
-            verdict.touch()
+        clean_mark = CLEAN_MARKS / (tree.key(source, tool) or "unknown")
+        if clean_mark.exists():
+            clean_mark.touch()
         else:
-            left[source] = verdict
+            unchecked[source] = clean_mark
     say(
-        f"lint: {len(tree.commands) - len(left)} files are known to be clean, {len(left)} to look at"
+        f"lint: {len(tree.commands) - len(unchecked)} files are unchanged, {len(unchecked)} to check"
     )
 
     def check(source):
@@ -135,18 +137,18 @@ def main():
     database = tree.without_precompiled_headers()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        checks = [pool.submit(check, source) for source in left]
+        checks = [pool.submit(check, source) for source in unchecked]
         for number, done in enumerate(concurrent.futures.as_completed(checks), 1):
             source, result, seconds = done.result()
             clean = result.returncode == 0
-            say(f"lint: [{number}/{len(left)}] {source.relative_to(ROOT)}, {seconds:.0f} s")
+            say(f"lint: [{number}/{len(unchecked)}] {source.relative_to(ROOT)}, {seconds:.0f} s")
             if not clean:
                 failed += 1
                 print(result.stdout + result.stderr, flush=True)
-            elif left[source].name != "unknown":
-                left[source].touch()
+            elif unchecked[source].name != "unknown":
+                unchecked[source].touch()
     if failed:
-        say(f"lint: {failed} files are not clean")
+        say(f"lint: {failed} files have findings")
     return failed > 0
 
 

@@ -1,4 +1,4 @@
-// Precompiled for the ops: what calls and their arguments are made of.
+// Precompiled header of the ops: the types of calls and their arguments.
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/empty.h>
 

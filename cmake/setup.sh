@@ -1,25 +1,27 @@
 # shellcheck shell=bash
-# For fathom_bench, results/launch.sh, tests/run, .ci/run: Debian packages, configure, build. All it prints goes to stderr.
+# Installs Debian packages, configures and builds, for fathom_bench, results/launch.sh, tests/run and .ci/run. Prints to
+# stderr only.
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 
 say() { echo "fathom_bench: $*" >&2; }
 fail() { say "$*"; exit 2; }
 
-# missing_packages FILE...: a line is a package and, if it is a tool, the command that proves that it is there.
+# missing_packages FILE...: prints the packages in FILEs that are not installed. A line holds a package and, for a tool, its
+# command, which needs no package if it runs.
 missing_packages() {
   local package command
   cat "$@" | while read -r package command; do
     if [[ $command ]] && $command --version &>/dev/null </dev/null; then
       continue
     elif [[ -z $command ]] && ! command -v apt-get >/dev/null; then
-      continue # CMake finds or fetches libraries
+      continue # CMake finds or downloads libraries
     elif ! dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed; then
       echo "$package"
     fi
   done
 }
 
-# install_packages FILE...
+# install_packages FILE...: installs missing packages with apt-get if the user is root, else prints the command and exits.
 install_packages() {
   local missing log=$root/build/packages.log
   mapfile -t missing < <(missing_packages "$@")
@@ -41,25 +43,25 @@ configure() {
   local preset=$1 errors=$root/build/$1/configure.err
   say "configuring build/$preset"
   cmake -S "$root" --preset "$preset" --log-level=NOTICE >&2 2>"$errors" </dev/null && return
-  fail "could not configure:$(cmake_errors "$errors")(all of it: $errors)"
+  fail "could not configure:$(cmake_errors "$errors")(full output: $errors)"
 }
 
-# cmake_errors FILE: what CMake wrote to stderr, in one line.
+# cmake_errors FILE: CMake's error messages in one line.
 cmake_errors() {
   sed -n '/^CMake Error/,/^Call Stack/p' "$1" |
     sed 's/^CMake Error at .*://; s/^CMake Error: //; /^Call Stack/d' | tr -s '\n ' ' '
 }
 
-# set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is not there yet, and sets $build. The lists
-# of packages are looked at when they are given or nothing is configured: a start with nothing to do takes 50 ms.
+# set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is missing, and sets $build. Checks the package
+# lists only if PACKAGES are given or nothing is configured, so that a start without changes is fast.
 set_up() {
   local preset=$1 target=$2 lock
   shift 2
   build=$root/build/$preset
   mkdir -p "$build" || fail "cannot write to $root"
   exec {lock}<"$root/build"
-  flock -n "$lock" || { say "waiting for another set-up in $root/build"; flock "$lock"; }
-  trap 'say "interrupted; the next start goes on from here"; exit 130' INT TERM
+  flock -n "$lock" || { say "waiting for another process that builds in $root/build"; flock "$lock"; }
+  trap 'say "interrupted; the next start continues from here"; exit 130' INT TERM
   if (($#)) || [[ ! -e $build/build.ninja ]]; then
     install_packages "$root/cmake/packages.txt" "$@"
   fi

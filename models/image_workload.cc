@@ -10,7 +10,7 @@ class ImageWorkload final : public Workload {
   ImageWorkload(fixtures::ImageShape image, torch::nn::Sequential net, Optimizer optimizer)
       : image_(image), net_(std::move(net)), optimizer_(std::move(optimizer)) {}
 
-  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+  fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     return fixtures::images(image_, request);
   }
   std::vector<int64_t> output_shape(int64_t batch) const override {

@@ -10,7 +10,8 @@
 
 namespace fathom::models {
 
-/// A classifier of images, [N, 3, S, S] to logits [N, classes], trained on the mean cross-entropy.
+/// An image classifier: `net` maps [N, 3, S, S] to logits [N, classes]. The loss is the mean
+/// cross-entropy.
 std::unique_ptr<Workload> make_image_workload(fixtures::ImageShape image, torch::nn::Sequential net,
                                               Optimizer optimizer);
 

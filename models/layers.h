@@ -11,20 +11,21 @@
 
 namespace fathom::models {
 
-/// ops::local_response_norm as a layer.
+/// ops::local_response_norm() as a layer. Keeps the shape.
 class LocalResponseNormImpl : public torch::nn::Cloneable<LocalResponseNormImpl> {
  public:
-  explicit LocalResponseNormImpl(ops::LocalResponseNorm norm) : norm_(norm) {}
+  explicit LocalResponseNormImpl(ops::LocalResponseNormOptions norm) : norm_(norm) {}
   void reset() override {}
   at::Tensor forward(const at::Tensor& x) { return ops::local_response_norm(x, norm_); }
 
  private:
-  ops::LocalResponseNorm norm_;
+  ops::LocalResponseNormOptions norm_;
 };
 TORCH_MODULE(LocalResponseNorm);
 
-/// TensorFlow's SAME padding of a square window, which puts the odd pixel behind: [N, C, S, S] with
-/// `value` around it, so that an unpadded window of `kernel` and `stride` gives ceil(S / stride).
+/// TensorFlow's SAME padding for a square window: pads [N, C, S, S] with `value`, so that an
+/// unpadded window of size `kernel` with `stride` gives ceil(S / stride) outputs a side. If the
+/// padding is odd, the extra pixel is on the right and at the bottom.
 class SamePadImpl : public torch::nn::Cloneable<SamePadImpl> {
  public:
   SamePadImpl(int64_t kernel, int64_t stride, double value = 0)
@@ -39,8 +40,8 @@ class SamePadImpl : public torch::nn::Cloneable<SamePadImpl> {
 };
 TORCH_MODULE(SamePad);
 
-/// He's normal distribution over the outputs for convolutions, a normal one of deviation 0.01 for
-/// dense layers, zero for biases.
+/// Initialises convolutions with He's normal distribution (fan out), linear layers with a normal
+/// distribution of standard deviation 0.01, and biases with 0.
 void initialise_he(torch::nn::Module& net);
 
 }  // namespace fathom::models

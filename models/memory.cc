@@ -15,20 +15,21 @@ StepMemory step_memory(const WorkloadRow& row, const StepOptions& options) {
   ops::MemoryLog log(fixtures::torch_device(options.device));
   Step step(row, options);
   StepMemory memory{};
-  const auto predict = [&](MemoryClass what) -> double& {
-    auto& predicted = memory.predicted[static_cast<std::size_t>(what)];
+  const auto predict = [&](MemoryClass memory_class) -> double& {
+    auto& predicted = memory.predicted[static_cast<std::size_t>(memory_class)];
     if (!predicted) predicted = 0;
     return *predicted;
   };
-  const auto hold = [&](const at::Tensor& tensor, MemoryClass what) {
-    log.mark(tensor, what);
-    predict(what) += bytes(tensor);
+  const auto mark_and_predict = [&](const at::Tensor& tensor, MemoryClass memory_class) {
+    log.mark(tensor, memory_class);
+    predict(memory_class) += bytes(tensor);
   };
   auto& module = step.workload().module();
-  for (const auto& parameter : module.parameters()) hold(parameter, MemoryClass::kWeights);
-  for (const auto& buffer : module.buffers()) hold(buffer, MemoryClass::kWeights);
+  for (const auto& parameter : module.parameters())
+    mark_and_predict(parameter, MemoryClass::kWeights);
+  for (const auto& buffer : module.buffers()) mark_and_predict(buffer, MemoryClass::kWeights);
   for (const auto& batch : step.batches()) {
-    for (const auto& tensor : batch) hold(tensor, MemoryClass::kInputs);
+    for (const auto& tensor : batch) mark_and_predict(tensor, MemoryClass::kInputs);
   }
   if (options.mode == Mode::kTrain) {
     for (const auto& parameter : module.parameters()) {
@@ -40,7 +41,7 @@ StepMemory step_memory(const WorkloadRow& row, const StepOptions& options) {
   step.run();
   for (const auto& state : step.workload().optimizer_state())
     log.mark(state, MemoryClass::kOptimizer);
-  memory.measured = log.watch([&] {
+  memory.measured = log.record([&] {
     step.run([&](Phase phase) {
       if (phase != Phase::kBackward) return;
       for (const auto& parameter : module.parameters())

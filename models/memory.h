@@ -7,16 +7,16 @@
 
 namespace fathom::models {
 
-/// Memory of one step by what it is for.
+/// Memory of one step by class, in bytes.
 struct StepMemory {
   ops::MemoryUse measured;
-  /// What arithmetic says of `measured.most`, where it says anything: of weights, gradients,
-  /// optimizer state and inputs.
+  /// Computed from tensor sizes: bytes of weights, gradients, optimizer state and inputs. Other
+  /// classes are empty.
   ops::ByMemoryClass<std::optional<double>> predicted;
 };
 
-/// Builds the step and watches the second one, for the first makes the optimizer's state. Throws
-/// what the step throws.
+/// Builds a step and records its second run, because the first run allocates the optimizer's state.
+/// Throws what the step throws.
 StepMemory step_memory(const WorkloadRow& row, const StepOptions& options);
 
 }  // namespace fathom::models

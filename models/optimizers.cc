@@ -26,22 +26,23 @@ std::vector<at::Tensor> Optimizer::state() const {
   if (optimizer_ == nullptr) return {};
   std::vector<at::Tensor> tensors;
   for (const auto& [parameter, state] : optimizer_->state()) {
-    if (const auto* one = dynamic_cast<const torch::optim::SGDParamState*>(state.get())) {
-      if (one->momentum_buffer().defined()) tensors.push_back(one->momentum_buffer());
-    } else if (const auto* two = dynamic_cast<const torch::optim::AdamParamState*>(state.get())) {
-      tensors.insert(tensors.end(), {two->exp_avg(), two->exp_avg_sq()});
-    } else if (const auto* sum =
+    if (const auto* sgd_state = dynamic_cast<const torch::optim::SGDParamState*>(state.get())) {
+      if (sgd_state->momentum_buffer().defined()) tensors.push_back(sgd_state->momentum_buffer());
+    } else if (const auto* adam_state =
+                   dynamic_cast<const torch::optim::AdamParamState*>(state.get())) {
+      tensors.insert(tensors.end(), {adam_state->exp_avg(), adam_state->exp_avg_sq()});
+    } else if (const auto* adagrad_state =
                    dynamic_cast<const torch::optim::AdagradParamState*>(state.get())) {
-      tensors.push_back(sum->sum());
+      tensors.push_back(adagrad_state->sum());
     }
   }
   return tensors;
 }
 
-void clip_norm(const torch::nn::Module& net, double largest) {
+void clip_norm(const torch::nn::Module& net, double max_norm) {
   const auto parameters = net.parameters();
   RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{parameters});
-  torch::nn::utils::clip_grad_norm_(parameters, largest);
+  torch::nn::utils::clip_grad_norm_(parameters, max_norm);
 }
 
 Optimizer sgd(double rate) {

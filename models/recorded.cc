@@ -10,7 +10,7 @@ namespace {
 
 std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode) {
   Step step(row, {.mode = mode, .batch = default_batch(row, mode)});
-  if (mode == Mode::kTrain) step.run();  // optimizers make their state in the first one
+  if (mode == Mode::kTrain) step.run();  // the first step allocates the optimizer's state
   ops::NamedTensors parameters;
   for (const auto& parameter : step.workload().module().named_parameters()) {
     parameters.emplace_back(parameter.key(), parameter.value());

@@ -6,8 +6,8 @@
 
 namespace fathom::models {
 
-/// The shapes file (ops/shapes.h) of what a training step and an inference of a workload run at
-/// their full size, on the CPU in fp32 at the current thread count.
+/// The shapes file (ops/types/shapes.h) of a workload: the ops of one training step and one
+/// inference step at full size, on the CPU in fp32 with the current number of threads.
 std::string record_shapes_json(const WorkloadRow& row);
 
 }  // namespace fathom::models

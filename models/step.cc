@@ -8,33 +8,33 @@
 namespace fathom::models {
 namespace {
 
-constexpr int kPoolSize =
-    4;  // more than one batch, so that no step finds its very input in the cache
+// More than one batch, so that no step finds its input in the cache.
+constexpr int kBatches = 4;
 
-/// Autocast to bfloat16 while alive; nothing at other precisions.
+/// Enables autocast to bfloat16 during its lifetime if the precision is bf16.
 class Autocast {
  public:
   Autocast(fixtures::Precision precision, at::DeviceType device)
-      : on_(precision == fixtures::Precision::kBf16),
+      : enabled_(precision == fixtures::Precision::kBf16),
         device_(device),
-        before_(at::autocast::is_autocast_enabled(device)) {
-    if (!on_) return;
+        was_enabled_(at::autocast::is_autocast_enabled(device)) {
+    if (!enabled_) return;
     at::autocast::set_autocast_enabled(device_, true);
     at::autocast::set_autocast_dtype(device_, at::kBFloat16);
     at::autocast::increment_nesting();
   }
   ~Autocast() {
-    if (!on_) return;
+    if (!enabled_) return;
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(device_, before_);
+    at::autocast::set_autocast_enabled(device_, was_enabled_);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
  private:
-  bool on_;
+  bool enabled_;
   at::DeviceType device_;
-  bool before_;
+  bool was_enabled_;
 };
 
 }  // namespace
@@ -50,12 +50,12 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   workload_ = row.make(options.scale);
   workload_->module().to(device);
   workload_->module().train(options.mode == Mode::kTrain);
-  pool_ = workload_->pool({.batch = options.batch,
-                           .count = kPoolSize,
-                           .seed = options.seed,
-                           .training = options.mode == Mode::kTrain,
-                           .source = options.data});
-  for (auto& batch : pool_.batches) {
+  inputs_ = workload_->batches({.batch = options.batch,
+                                .count = kBatches,
+                                .seed = options.seed,
+                                .training = options.mode == Mode::kTrain,
+                                .source = options.data});
+  for (auto& batch : inputs_.batches) {
     for (auto& tensor : batch) tensor = tensor.to(device);
   }
 }
@@ -71,17 +71,17 @@ void Step::run(const std::function<void(Phase)>& done) {
     update();
     done(Phase::kUpdate);
   }
-  next_ = (next_ + 1) % pool_.batches.size();
+  next_ = (next_ + 1) % inputs_.batches.size();
 }
 
 void Step::forward() {
   const Autocast autocast(options_.precision, fixtures::torch_device(options_.device).type());
-  result_.reset();  // not alive beside its successor
+  result_.reset();  // frees the last result before the next one is allocated
   if (options_.mode == Mode::kTrain) {
-    result_ = workload_->loss(pool_.batches[next_]);
+    result_ = workload_->loss(inputs_.batches[next_]);
   } else {
     const c10::InferenceMode inference;
-    result_ = workload_->infer(pool_.batches[next_]);
+    result_ = workload_->infer(inputs_.batches[next_]);
   }
 }
 

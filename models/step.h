@@ -24,7 +24,7 @@ constexpr std::string_view name(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-/// Fathom's batch size for a mode of a workload.
+/// Fathom's batch size for a workload and a mode.
 int64_t default_batch(const WorkloadRow& row, Mode mode);
 
 struct StepOptions {
@@ -37,15 +37,15 @@ struct StepOptions {
   fixtures::DataSource data = {};
 };
 
-/// A workload's step over a small pool of batches that already lie on the device. Forward, backward
-/// and update can be called apart, so that phases, memory and profiles see the very step that is
-/// timed.
+/// A step of a workload on a few batches that are already on the device. Forward, backward and
+/// update are separate calls, so that phases, memory and profiles are measured on the same code as
+/// the time.
 class Step {
  public:
   Step(const WorkloadRow& row, const StepOptions& options);
 
-  /// One whole step on the next batch; does not wait for the device. `done` hears of each phase as
-  /// it ends, of an inference only the forward pass.
+  /// Runs one step on the next batch. Does not wait for the device. Calls `done` after each phase;
+  /// an inference step has only the forward phase.
   void run(const std::function<void(Phase)>& done = [](Phase) {});
 
   void forward();
@@ -54,14 +54,14 @@ class Step {
 
   /// The scalar loss (train) or the outputs (infer) of the last forward().
   const at::Tensor& result() const { return result_; }
-  /// The pool that the steps take in turns.
-  const std::vector<fixtures::Batch>& batches() const { return pool_.batches; }
-  /// Broken items of the data set that were left out.
-  int64_t skipped_items() const { return pool_.skipped_items; }
-  /// What result() must look like.
+  /// The batches. The steps use them cyclically.
+  const std::vector<fixtures::Batch>& batches() const { return inputs_.batches; }
+  /// Number of broken items of the data set that were skipped.
+  int64_t skipped_items() const { return inputs_.skipped_items; }
+  /// The expected shape of result().
   std::vector<int64_t> result_shape() const;
 
-  /// Elements of the trainable parameters.
+  /// Number of elements of all trainable parameters.
   int64_t parameter_count() const;
 
   Workload& workload() { return *workload_; }
@@ -70,7 +70,7 @@ class Step {
  private:
   StepOptions options_;
   std::unique_ptr<Workload> workload_;
-  fixtures::Pool pool_;
+  fixtures::BatchSet inputs_;
   std::size_t next_ = 0;
   at::Tensor result_;
 };

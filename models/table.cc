@@ -7,7 +7,7 @@
 
 namespace fathom::models {
 
-// Each in its own file, fathom/<workload>.cc.
+// Defined in fathom/<workload>.cc.
 std::unique_ptr<Workload> make_alexnet(Scale scale);
 std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
 std::unique_ptr<Workload> make_autoenc(Scale scale);
@@ -29,6 +29,7 @@ std::unique_ptr<Workload> make_vgg_repo(Scale scale);
 
 namespace {
 
+/// As in "1,234,567".
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);
   for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) {
@@ -49,7 +50,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 184'537'600,
        .infer_macs = 696'537'600,
-       .unseen_macs = 12'800,  // of a label's own logit
+       .unseen_macs = 12'800,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .studies = {.brief = kStepTimes, .full = kStepTimes},
        .make = make_seq2seq},
@@ -70,7 +71,7 @@ const std::vector<WorkloadRow>& workloads() {
        .batch = 32,
        .parameters = 25'356'350,
        .macs = 39'691'911'168,
-       .unseen_macs = 8'388'608,  // the first frame follows none
+       .unseen_macs = 8'388'608,  // recurrent product of the first frame, which is skipped
        .optimizer = "SGD 0.01, norm 5",
        .studies = {.full = kStepTimes},
        .make = make_speech},
@@ -133,7 +134,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 31'813'120,
        .infer_macs = 134'213'120,
-       .unseen_macs = 2'560,  // of a label's own logit
+       .unseen_macs = 2'560,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_5x10},
       {.name = "seq2seq_10x15",
@@ -144,7 +145,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 51'854'080,
        .infer_macs = 205'454'080,
-       .unseen_macs = 3'840,  // of a label's own logit
+       .unseen_macs = 3'840,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_10x15},
       {.name = "seq2seq_20x25",
@@ -155,7 +156,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 92'012'800,
        .infer_macs = 348'012'800,
-       .unseen_macs = 6'400,  // of a label's own logit
+       .unseen_macs = 6'400,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_20x25},
       {.name = "speech_150",

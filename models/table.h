@@ -10,44 +10,44 @@
 
 namespace fathom::models {
 
-/// What a study (--fathom_study) takes of a workload. Each value includes those before it.
+/// How much of a workload a study (--fathom_study) measures. Each value includes the previous ones.
 enum class StudyShare {
   kNothing,
-  kSteps,      ///< rows of its steps, with op types and memory
-  kOps,        ///< rows of its ops alone
-  kStepTimes,  ///< the time of every step of its rows
+  kSteps,      ///< rows of steps, with op types and memory
+  kOps,        ///< also rows of single ops
+  kStepTimes,  ///< also the time of every single step
 };
 
 struct Studies {
   StudyShare brief = StudyShare::kNothing;  ///< --fathom_study=short
-  StudyShare full = StudyShare::kNothing;
+  StudyShare full = StudyShare::kNothing;   ///< --fathom_study=full
 };
 
-/// A workload and the facts that its users quote. Tests hold the built network to them.
+/// A workload and its published numbers. Tests compare the network with them.
 struct WorkloadRow {
   std::string_view name;
-  std::string_view variant_of = {};  ///< the workload whose variant it is; empty for none
+  std::string_view variant_of = {};  ///< name of the original workload; empty for an original
   std::string_view paper;
   std::string_view dataset;
-  int64_t batch;            ///< Fathom's
-  int64_t infer_batch = 0;  ///< where inference takes another; 0: the same
-  int64_t parameters;       ///< trainable
-  int64_t macs;             ///< forward, one sample, padding counted as the papers do
-  int64_t infer_macs = 0;   ///< where inference takes others; 0: the same
-  int64_t unseen_macs = 0;  ///< of them, what no convolution or matrix product makes
+  int64_t batch;            ///< Fathom's batch size
+  int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
+  int64_t parameters;       ///< number of trainable parameters
+  int64_t macs;             ///< forward pass, one sample, including padding as in the papers
+  int64_t infer_macs = 0;   ///< for inference; 0: the same
+  int64_t unseen_macs = 0;  ///< part of `macs` that is not in convolutions or matrix products
   std::string_view optimizer;
-  int optimizer_slots = 0;  ///< numbers that it keeps beside each parameter
+  int optimizer_slots = 0;  ///< state values for each parameter
   Studies studies = {};
   std::unique_ptr<Workload> (*make)(Scale scale);
 };
 
-/// Every workload; a new one is its own .cc and a row.
+/// All workloads. To add one, write its .cc file and add a row.
 const std::vector<WorkloadRow>& workloads();
 
-/// The row called `name`; throws std::out_of_range.
+/// The row called `name`. Throws std::out_of_range if there is none.
 const WorkloadRow& workload(std::string_view name);
 
-/// The table as Markdown, as the README shows it.
+/// The table of workloads in Markdown, as in the README.
 std::string workloads_markdown();
 
 }  // namespace fathom::models

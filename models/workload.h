@@ -9,38 +9,38 @@
 #include "fixtures/data_source.h"
 
 namespace torch::nn {
-class Module;  // whose header brings 4,000 others
+class Module;  // not included here: its header includes about 4,000 others
 }
 
 namespace fathom::models {
 
-/// How large to build: kFull is the paper's network, kSmall keeps its topology and shrinks it until
-/// a step takes milliseconds (tests).
+/// Size of the network. kFull is the paper's size. kSmall has the same topology, but a step takes
+/// only milliseconds; tests use it.
 enum class Scale { kFull, kSmall };
 
-/// A network with its data, loss and optimizer. Between calls it keeps the weights and whatever
-/// state the next batch needs.
+/// A network with its data, loss and optimizer. Keeps the weights and other state between calls.
 class Workload {
  public:
   virtual ~Workload() = default;
 
-  /// Batches of its data set, from files or made up with the statistics of the real data; the same
-  /// bits for the same request. Throws fixtures::DataError for files that cannot be used.
-  virtual fixtures::Pool pool(const fixtures::PoolRequest& request) const = 0;
-  /// What infer() must return for `batch` samples.
+  /// Batches of the data set, read from files or synthetic with the statistics of the real data.
+  /// Equal requests give identical batches. Throws fixtures::DataError if files cannot be used.
+  virtual fixtures::BatchSet batches(const fixtures::BatchRequest& request) const = 0;
+  /// The shape of infer()'s result for `batch` samples.
   virtual std::vector<int64_t> output_shape(int64_t batch) const = 0;
 
+  /// The outputs of the network, of shape output_shape().
   virtual at::Tensor infer(const fixtures::Batch& batch) = 0;
-  /// The scalar that training minimises.
+  /// The scalar loss that training minimises.
   virtual at::Tensor loss(const fixtures::Batch& batch) = 0;
-  /// Applies the gradients and drops them.
+  /// Applies the gradients with the optimizer, then frees them.
   virtual void update() = 0;
-  /// Rounds of loss, backward and update in a training step; two for an adversarial pair, which
-  /// takes turns.
+  /// Rounds of loss, backward and update in a training step. A GAN, which updates two networks, has
+  /// two.
   virtual int updates_per_step() const { return 1; }
 
   virtual torch::nn::Module& module() = 0;
-  /// Tensors that the optimizer keeps beside the parameters; empty before the first update.
+  /// The optimizer's state tensors. Empty before the first update.
   virtual std::vector<at::Tensor> optimizer_state() const = 0;
 };
 

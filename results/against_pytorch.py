@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Our steps beside the same networks in PyTorch's own Python, eager, on this machine.
+"""Compares our steps with the same networks in eager PyTorch on this machine.
 
     results/against_pytorch.py vgg/train vgg/infer --threads 2 --rounds 5
 
-Both sides run alternately in processes of their own, so that drift of the machine meets both. Needs a Python with the
-PyTorch of the version that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's,
-with the range of the rounds.
+Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
+version of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with
+its range over the rounds.
 """
 
 import argparse

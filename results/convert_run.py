@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Converts files of an older fathom_bench, whose context does not list op types and workloads.
+"""Converts files of an older fathom_bench. Their context does not list op types and workloads.
 
     results/convert_run.py run.json run.json.samples.jsonl
 
-Adds `op_classes`, `default_batches` and `variant_of` to the context, with that program's values. Renames the op types
-`attention` and `rnn` in the names of rows, also in lines of --fathom_samples and of errors files. Files of today do not
-change.
+Adds `op_classes`, `default_batches` and `variant_of` to the context, with the values of the older program. Renames the
+op types `attention` and `rnn` and the layers of residual in the names of rows. Lines of --fathom_samples and of errors
+files are converted, too. Current files do not change.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from fathom_runs.catalogue import KEYS
 from fathom_runs.output import replace
 from fathom_runs.source import RunError, document, text_of
 
-RENAMED = {"attention": "additive_attention", "rnn": "clipped_relu_rnn"}
+OP_TYPES = {"attention": "additive_attention", "rnn": "clipped_relu_rnn"}
+LAYERS = {"norm": "bn", "project": "downsample"}  # of residual
 CLASSES = {
     "matrix": "matmul batched_matmul lstm lstm_cell clipped_relu_rnn additive_attention sampled_softmax",
     "convolution": "conv2d",
@@ -28,7 +29,7 @@ CLASSES = {
     "optimization": "sgd momentum adam adagrad rmsprop clip_norm",
     "data_movement": "embedding gather concat copy transpose fill pad",
 }
-# Of training and of inference.
+# Batch size of training, batch size of inference.
 BATCHES = {
     **{"seq2seq": (64, 64), "memnet": (32, 32), "speech": (32, 32), "autoenc": (128, 128)},
     **{"residual": (16, 16), "vgg": (8, 8), "alexnet": (64, 64), "deepq": (32, 1)},
@@ -46,22 +47,26 @@ ENTRIES = {
         for workload, batches in BATCHES.items()
         for mode, batch in zip(("train", "infer"), batches)
     ),
-    # At that time only variants had a `_` in their names.
+    # In that version, only variants had a `_` in their names.
     "variant_of": " ".join(f"{name}:{name.split('_')[0]}" for name in BATCHES if "_" in name),
 }
 
 
 def renamed(text):
-    """The text with the new names of op types in rows. Nothing else changes."""
-    for old, new in RENAMED.items():
+    """Replaces the old names of op types and layers in the names of rows."""
+    for old, new in OP_TYPES.items():
         for field in ("name", "run_name"):
             text = re.sub(rf'("{field}"\s*:\s*"op/){old}/', rf"\1{new}/", text)
             text = re.sub(rf'("{field}"\s*:\s*"[^"]*/op:){old}(?=[/"_])', rf"\1{new}", text)
+    for old, new in LAYERS.items():
+        text = re.sub(
+            rf"(\bop/[a-z0-9_]+/residual/(?:block\d+_\d+_)?){old}(?=[\d/_])", rf"\1{new}", text
+        )
     return text
 
 
 def converted(path, text):
-    """The converted text. Throws RunError where it is no file of fathom_bench."""
+    """Converts the text of a file. Raises RunError if fathom_bench did not write it."""
     if not path.name.endswith(".jsonl"):
         context, _ = document(path, text)
         if "fathom_version" not in context:
@@ -69,8 +74,6 @@ def converted(path, text):
                 f"{path}: no fathom_version in its context, expected a file of fathom_bench"
             )
         missing = {key: ENTRIES[key] for key in KEYS if key not in context}
-        if not missing:  # its op types have today's names
-            return text
         lines = "".join(f"\n    {json.dumps(key)}: {json.dumps(missing[key])}," for key in missing)
         text = re.sub(r'("context"\s*:\s*\{)', lambda found: found[0] + lines, text, count=1)
         assert document(path, text)[0] == context | missing
@@ -90,7 +93,7 @@ def main():
                 replace(path, made)
         except RunError as error:
             sys.exit(f"convert_run: {error}")
-        print(f"{path}: {'is of today already' if made == text else 'converted'}")
+        print(f"{path}: {'is already current' if made == text else 'converted'}")
 
 
 if __name__ == "__main__":

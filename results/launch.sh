@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# For results/{report,history,gate,ab,export}: installs their Python packages into .deps/results on first use, then becomes
-# the program. Nothing is compiled.
+# For results/{report,history,gate,ab,export}. The first use installs the Python packages into .deps/results.
+# Nothing is compiled.
 # shellcheck source=cmake/setup.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../cmake/setup.sh"
 say() { echo "$(basename "$0"): $*" >&2; }
 
-# become PACKAGE ARGUMENTS...: runs a package of results/
-become() {
+# run_package PACKAGE ARGUMENTS...: replaces the shell with a package of results/
+run_package() {
   local deps=${FATHOM_DEPS_DIR:-$root/.deps} pins
   pins=$(sha256sum <"$root/cmake/wheels/wheels-results.txt")
-  if [[ ! -e $deps/results/${pins%% *} ]]; then # as cmake/Wheels.cmake marks what is complete
+  if [[ ! -e $deps/results/${pins%% *} ]]; then # cmake/Wheels.cmake creates this file when all wheels are installed
     install_packages "$root/cmake/packages-results.txt"
     mkdir -p "$deps" || fail "cannot write to $deps"
     errors=$(mktemp)
@@ -18,8 +18,8 @@ become() {
       fail "no Python packages:$(cmake_errors "$errors")"
     rm -f "$errors"
   fi
-  unset PYTHONDONTWRITEBYTECODE # compiling pandas and SciPy anew takes longer than a report
-  # A folder of Matplotlib's own, so that nobody's settings change the figures.
+  unset PYTHONDONTWRITEBYTECODE # without .pyc files, pandas and SciPy take longer to import than a report to make
+  # Matplotlib ignores the user's settings, so figures look the same everywhere.
   export PYTHONPATH=$root/results MPLCONFIGDIR=$deps/results/matplotlib
   exec "$deps/results/bin/python" -s -m "$@"
 }

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""The ops of a step run alone, added up, beside the step itself.
+"""Compares each step with the sum of its ops, which were timed separately.
 
     ./fathom_bench --fathom_threads=1 --fathom_profile --benchmark_out=run.json
     results/op_sums.py run.json
 
-Prints a Markdown table with a line for each workload's step on the CPU: its time, the times of its recorded ops times
-their counts, what the watched step spent in op types that have no rows, between ops, and in the op types that take most
-longer (or shorter) inside the step than alone. The last three need the rows of --fathom_profile.
+Prints a Markdown table with one line per step on the CPU:
+
+- the time of the step
+- the sum of its ops: the time of each op row times its calls per step
+- the share of the profiled step in op types without op rows
+- the share of the profiled step between ops
+- the op types with the largest difference between their time in the profiled step and their sum
+
+The last three columns need the rows of --fathom_profile.
 """
 
 import argparse
@@ -20,33 +26,34 @@ from fathom_runs.names import kind, setting, tokens
 from fathom_runs.source import RunError
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 
-LEAST_SHARE = 0.1  # percent of the step from which on a type is named
+MIN_SHARE = 0.1  # percent of the step; op types below it are not listed
 
 
 def split(benchmarks):
-    """Steps by setting and mode, their op types, and ops alone by setting.
+    """Returns steps by setting and mode, their op types, and op rows by setting.
 
-    Of several batch sizes the first counts: that of the ops' shapes, unless --fathom_batch says otherwise.
+    If a step was run with several batch sizes, the first one is used. Op shapes have this batch size, unless the user
+    gave another one with --fathom_batch.
     """
-    steps, inside, alone = {}, collections.defaultdict(dict), collections.defaultdict(dict)
+    steps, inside, separate = {}, collections.defaultdict(dict), collections.defaultdict(dict)
     for one in benchmarks:
         parts, found = one.name.split("/"), tokens(one.name)
         if kind(one.name) == "other" or found["device"] != "cpu":
             continue
         if kind(one.name) == "op":
             if found["backend"] in BACKENDS and found["cache"] == "hot":
-                rows = alone[setting(one.name)].setdefault(tuple(parts[1:5]), {})
+                rows = separate[setting(one.name)].setdefault(tuple(parts[1:5]), {})
                 rows[backend_rank(found["backend"], one.median("in_steps"))] = one
             continue
         key = setting(one.name), parts[1]
         batch, _ = steps.setdefault(key, (found.get("batch"), one.us))
         if "op" in found and found.get("batch") == batch:
             inside[key][found["op"]] = one
-    return steps, inside, alone
+    return steps, inside, separate
 
 
-def times_alone(ops, mode):
-    """Microseconds a step of each op type."""
+def sums_by_type(ops, mode):
+    """Sum of the op rows of each op type, in microseconds per step."""
     times = collections.Counter()
     for (op_type, *_), rows in ops.items():
         row = rows[min(rows)]
@@ -54,51 +61,51 @@ def times_alone(ops, mode):
     return times
 
 
-def line(key, step, types, alone):
-    """One line of the table."""
+def line(key, step, types, sums):
+    """One line of the table. `types` are the rows of the profiled step, `sums` those of `sums_by_type`."""
     (workload, *_), mode = key
-    watched = sum(row.us for row in types.values())
-    shares = {op_type: 100 * row.us / watched for op_type, row in types.items()}
+    profiled = sum(row.us for row in types.values())
+    shares = {op_type: 100 * row.us / profiled for op_type, row in types.items()}
     ops = {op_type for op_type, row in types.items() if row.label != FRAMEWORK}
-    without = {op_type: shares[op_type] for op_type in ops - set(alone)}
+    without = {op_type: shares[op_type] for op_type in ops - set(sums)}
     between = sum(shares[op_type] for op_type in types.keys() - ops)
     gaps = {
-        op_type: 100 * (types[op_type].us - alone[op_type]) / step for op_type in ops & set(alone)
+        op_type: 100 * (types[op_type].us - sums[op_type]) / step for op_type in ops & set(sums)
     }
     named = [f"{op_type} {share:.1f}" for op_type, share in largest(without)]
-    moved = [f"{op_type} {gap:+.1f}" for op_type, gap in largest(gaps)[:3]]
-    whole = sum(alone.values())
+    differing = [f"{op_type} {gap:+.1f}" for op_type, gap in largest(gaps)[:3]]
+    total = sum(sums.values())
     cells = [
         f"{workload}/{mode}",
         f"{step / 1e3:.4g}",
-        f"{whole / 1e3:.4g}",
-        f"{whole / step:.3f}",
+        f"{total / 1e3:.4g}",
+        f"{total / step:.3f}",
         ", ".join(named) or ("none" if types else ""),
         f"{between:.1f}" if types else "",
-        ", ".join(moved) or ("none" if types else ""),
+        ", ".join(differing) or ("none" if types else ""),
     ]
     return "| " + " | ".join(cells) + " |"
 
 
 def largest(shares):
-    """Those that are worth a name, the largest first."""
-    named = [pair for pair in shares.items() if abs(pair[1]) >= LEAST_SHARE]
+    """The pairs above MIN_SHARE, largest first."""
+    named = [pair for pair in shares.items() if abs(pair[1]) >= MIN_SHARE]
     return sorted(named, key=lambda pair: -abs(pair[1]))
 
 
 def table(benchmarks):
-    """The lines of the table; steps of which no op was run alone are left out."""
-    steps, inside, alone = split(benchmarks)
+    """The lines of the table. Steps without op rows are left out."""
+    steps, inside, separate = split(benchmarks)
     lines = [
-        "| step | ms | its ops alone, ms | ratio | % in types without rows | % between ops "
-        "| inside less alone, % of the step |",
+        "| step | ms | sum of its ops, ms | ratio | % in op types without rows | % between ops "
+        "| time in the step minus sum, % of the step |",
         "|---|---|---|---|---|---|---|",
     ]
     for key, (_, step) in steps.items():
         common, mode = key
-        times = times_alone(alone.get(common, {}), mode)
-        if times:
-            lines.append(line(key, step, inside[key], times))
+        sums = sums_by_type(separate.get(common, {}), mode)
+        if sums:
+            lines.append(line(key, step, inside[key], sums))
     return lines
 
 
@@ -115,7 +122,9 @@ def main():
             sys.exit(f"op_sums: {error}")
     lines = table(benchmarks)
     if len(lines) == 2:
-        sys.exit("op_sums: no step on the CPU with rows of its ops, expected both in the files")
+        sys.exit(
+            "op_sums: the files hold no step on the CPU together with its op rows, expected both"
+        )
     print("\n".join(lines))
 
 

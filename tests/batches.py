@@ -1,4 +1,4 @@
-"""Cases that other programs run for pytest: those of GoogleTest programs and of other Pythons."""
+"""Runs test cases in other programs: GoogleTest programs, and pytest in other environments."""
 
 import contextlib
 import dataclasses
@@ -38,36 +38,37 @@ class Process:
         self.silent = False
 
     def lines(self, seconds):
-        """Kills the program when it prints nothing for so long."""
-        rest = b""
+        """Yields the lines of output. Kills the program after `seconds` without output."""
+        partial = b""
         while select.select([self.popen.stdout], [], [], seconds)[0]:
             read = os.read(self.popen.stdout.fileno(), 1 << 16)
-            *whole, rest = (rest + read).split(b"\n") if read else (rest, b"")
-            yield from (line.decode(errors="replace") for line in whole)
+            *lines, partial = (partial + read).split(b"\n") if read else (partial, b"")
+            yield from (line.decode(errors="replace") for line in lines)
             if not read:
                 return
         self.silent = True
         self.kill()
 
     def kill(self):
-        """Ends the program and what it started."""
+        """Kills the program and the processes that it started."""
         with contextlib.suppress(ProcessLookupError):
             if self.popen.poll() is None:
                 os.killpg(self.popen.pid, signal.SIGKILL)
 
-    def ended(self):
+    def how_it_ended(self):
+        """Waits for the program and describes its end."""
         code = self.popen.wait()
         if self.silent:
             return "printed nothing for too long"
         if code < 0:
-            return f"was ended by signal {-code} ({signal.strsignal(-code)})"
+            return f"was killed by signal {-code} ({signal.strsignal(-code)})"
         return f"ended with exit code {code}"
 
 
 class GoogleTest:
-    """A program with the cases of a room. One process runs them; after a crash another runs the rest."""
+    """A GoogleTest program. One process runs all cases. After a crash, a new one runs the rest."""
 
-    LIMIT_SECONDS = 600  # for a case
+    LIMIT_SECONDS = 600  # for a case, without output
     BEGIN = re.compile(r"\[ RUN      \] (\S+)$")
     END = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+)(?:, where .*)? \((\d+) ms\)$")
     OUTCOMES = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
@@ -81,7 +82,7 @@ class GoogleTest:
 
     @functools.cached_property
     def cases(self):
-        """Names, with the file under tests/ and the line of each."""
+        """A dict from case names to pairs of file (relative to tests/) and line."""
         with tempfile.NamedTemporaryFile() as listed:
             options = ["--gtest_list_tests", f"--gtest_output=json:{listed.name}"]
             subprocess.run([self.program, *options], check=True, stdout=subprocess.DEVNULL)
@@ -94,22 +95,22 @@ class GoogleTest:
 
     def run(self, names):
         """Yields each case's name and result."""
-        left = set(names)
-        while left:
-            before = len(left)
-            for name, result in self.run_process(left):
-                left.remove(name)
+        remaining = set(names)
+        while remaining:
+            before = len(remaining)
+            for name, result in self.run_process(remaining):
+                remaining.remove(name)
                 yield name, result
-            if len(left) == before:
-                text = f"{self} ran no case and {self.process.ended()}"
-                yield from ((name, Result("failed", text)) for name in left)
+            if len(remaining) == before:
+                text = f"{self} ran no case and {self.process.how_it_ended()}"
+                yield from ((name, Result("failed", text)) for name in remaining)
                 return
 
     def run_process(self, names):
-        """Yields the results of one process. The last case answers for how the process ends."""
+        """Yields the results of one process. If it ends abnormally, its last case fails."""
         name, result, output, failed = None, None, [], False
         with tempfile.NamedTemporaryFile("w") as flags:
-            # In a file, because a command line may be too short for all names.
+            # A flag file, because all names may exceed the length limit of a command line.
             flags.write(f"--gtest_color=no\n--gtest_filter={':'.join(names)}")
             flags.flush()
             self.process = Process([self.program, f"--gtest_flagfile={flags.name}"])
@@ -129,18 +130,20 @@ class GoogleTest:
                     output = []
                 else:
                     output.append(line)
-        if name and not (result and self.process.ended() == f"ended with exit code {int(failed)}"):
+        if name and not (
+            result and self.process.how_it_ended() == f"ended with exit code {int(failed)}"
+        ):
             before = f"{result.text}\nAfter" if result else "In"
-            text = f"{before} this case the program {self.process.ended()}"
+            text = f"{before} this case the program {self.process.how_it_ended()}"
             result = Result("failed", "\n".join([text, *output]))
         if name:
             yield name, result
 
 
 class OtherPython:
-    """Test files that need another Python's packages. Its own pytest runs them and `Results` tells how they ended."""
+    """Test files for another virtual environment. Its pytest runs them and reports by `Results`."""
 
-    LIMIT_SECONDS = 600  # for all
+    LIMIT_SECONDS = 600  # without output
 
     def __init__(self, python, files):
         self.command = [python, *"-s -m pytest -o addopts= -q -p no:cacheprovider".split()]
@@ -152,7 +155,7 @@ class OtherPython:
 
     @functools.cached_property
     def cases(self):
-        """Names, with the file under tests/ of each."""
+        """A dict from case names to pairs of file (relative to tests/) and None, for no line."""
         listed = subprocess.run(
             [*self.command, "--collect-only", *self.files], cwd=ROOT, capture_output=True, text=True
         )
@@ -163,21 +166,21 @@ class OtherPython:
 
     def run(self, names):
         """Yields each case's name and result."""
-        left = set(names)
+        remaining = set(names)
         with tempfile.NamedTemporaryFile("r") as results:
             environment = os.environ | {"FATHOM_TEST_RESULTS": results.name}
             self.process = Process([*self.command, *names], cwd=ROOT, env=environment)
             output = "\n".join(self.process.lines(self.LIMIT_SECONDS))
             for line in results:
                 name, *result = json.loads(line)
-                left.discard(name)
+                remaining.discard(name)
                 yield name, Result(*result)
-        text = f"did not run: pytest {self.process.ended()}\n{output}"
-        yield from ((name, Result("failed", text)) for name in left)
+        text = f"did not run: pytest {self.process.how_it_ended()}\n{output}"
+        yield from ((name, Result("failed", text)) for name in remaining)
 
 
 class Results:
-    """A plugin of the other pytest: writes each case's name and result to a file."""
+    """A pytest plugin for `OtherPython`: writes the name and the result of each case to a file."""
 
     def __init__(self, file):
         self.file = file

@@ -1,4 +1,4 @@
-"""One pytest session runs every test: Python's, GoogleTest's and those of other Pythons, each case by its name."""
+"""Makes one pytest session run all tests: Python, GoogleTest, and tests in other environments."""
 
 import concurrent.futures
 import functools
@@ -18,7 +18,7 @@ sys.path[:0] = map(str, (TESTS, TESTS / "results", TESTS.parent / "results"))
 from batches import GoogleTest, OtherPython, Result, Results
 from program import PROGRAM, ROOT
 
-DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps"))
+DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).resolve()
 OTHER_PYTHONS = {
     "results": [
         "ab/ab_rounds",
@@ -33,7 +33,7 @@ OTHER_PYTHONS = {
     ],
     "dashboards": ["export/conbench", "export/lnt"],
 }
-SECONDS = 600  # for a test of this process
+LIMIT_SECONDS = 600  # for a test in this process
 EXPECTED_SKIPS = [
     line for line in (TESTS / "skips.txt").read_text().splitlines() if line and line[0] != "#"
 ]
@@ -51,7 +51,7 @@ def other_python(name):
 
 
 class Case(pytest.Item):
-    """A case that a batch runs."""
+    """A test case that a batch (batches.py) runs in another process."""
 
     def __init__(self, batch, case, line, **node):
         super().__init__(**node)
@@ -74,7 +74,7 @@ class Case(pytest.Item):
 
 
 class CaseFile(pytest.File):
-    """A file whose cases a batch runs."""
+    """A test file with cases that a batch runs."""
 
     batch = None
 
@@ -82,11 +82,11 @@ class CaseFile(pytest.File):
         try:
             cases = self.batch.cases
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
-            raise self.CollectError(f"{error}; tests/run builds and sets up what tests need")
-        mine = str(self.path.relative_to(TESTS))
-        found = {case: line for case, (file, line) in cases.items() if file == mine}
+            raise self.CollectError(f"{error}; run tests/run, which builds what tests need")
+        own_file = str(self.path.relative_to(TESTS))
+        found = {case: line for case, (file, line) in cases.items() if file == own_file}
         if not found:
-            raise self.CollectError(f"{self.batch} has no case of {mine}")
+            raise self.CollectError(f"{self.batch} has no case of {own_file}")
         for case, line in found.items():
             name = case.partition("::")[2] or case
             yield Case.from_parent(self, name=name, batch=self.batch, case=case, line=line)
@@ -117,7 +117,7 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 
 class Background(threading.Thread):
-    """Runs the batches one by one beside the tests of this process."""
+    """Runs the batches one after the other, in parallel to the tests of this process."""
 
     def __init__(self, items):
         super().__init__(daemon=True)
@@ -169,14 +169,14 @@ def pytest_sessionfinish(session):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
-    """A hanging test fails."""
+    """Fails a test that takes longer than LIMIT_SECONDS."""
 
     def fail(*_):
-        raise TimeoutError(f"took longer than {SECONDS} s")
+        raise TimeoutError(f"took longer than {LIMIT_SECONDS} s")
 
-    if not isinstance(item, Case):  # whose process has a limit of its own
+    if not isinstance(item, Case):  # the process of a Case has its own limit
         signal.signal(signal.SIGALRM, fail)
-        signal.alarm(SECONDS)
+        signal.alarm(LIMIT_SECONDS)
     yield
     signal.alarm(0)
 

@@ -1,5 +1,5 @@
-// The cases of a room share a process. Each starts as if it were alone: with one thread and
-// LibTorch's first seed.
+// The test cases of a room share a process. Each case starts in the state of a new process: with
+// one thread and LibTorch's default seed.
 
 #include <ATen/Context.h>
 #include <c10/core/GeneratorImpl.h>
@@ -9,7 +9,7 @@
 
 namespace {
 
-class Restart final : public testing::EmptyTestEventListener {
+class ResetState final : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& /*test*/) override {
     fathom::fixtures::set_threads(1);
     at::manual_seed(c10::default_rng_seed_val);
@@ -20,6 +20,6 @@ class Restart final : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  testing::UnitTest::GetInstance()->listeners().Append(new Restart);
+  testing::UnitTest::GetInstance()->listeners().Append(new ResetState);
   return RUN_ALL_TESTS();
 }

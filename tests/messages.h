@@ -10,7 +10,7 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// The message of the DataError that `read` ends with.
+/// The message of the DataError that `read` throws; "no error" if it throws none.
 template <typename Read>
 std::string failure(const Read& read) {
   try {

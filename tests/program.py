@@ -1,4 +1,4 @@
-"""The built program and the files it writes, for the tests beside this file."""
+"""Runs the built program and reads its files, for tests."""
 
 import json
 import os
@@ -8,19 +8,19 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
 
-# A row that takes milliseconds and one second with everything around it.
+# Options for quick runs: a row takes milliseconds, a run about one second.
 QUICK = ["--fathom_threads=1", "--benchmark_min_time=0.01"]
 ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
 
 
 def starts(program):
-    """A function that runs it and gives the finished process, with what it printed as text."""
+    """Returns a function that runs `program` and returns its CompletedProcess with text output."""
 
-    def started(*arguments, **options):
+    def run_program(*arguments, **options):
         command = [program, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
 
-    return started
+    return run_program
 
 
 run = starts(PROGRAM)
@@ -30,30 +30,30 @@ ab, export, gate, history, report = (
 
 
 def refusals(name):
-    """A function that gives the one line in which a program of results/ refuses its input."""
+    """Returns a function that runs results/`name` with wrong input and returns its one-line error."""
 
-    def refused(*arguments):
+    def refusal(*arguments):
         result = starts(ROOT / "results" / name)(*arguments)
         assert result.returncode == 2, result.stdout + result.stderr
         assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
         assert result.stderr.startswith(f"{name}: ") and "expected" in result.stderr
         return result.stderr
 
-    return refused
+    return refusal
 
 
 def strict_json(text):
-    """Like the parsers of dashboards: no NaN, no Infinity, no key twice."""
+    """Parses JSON as strictly as dashboards do: no NaN, no Infinity, no duplicate keys."""
 
-    def refuse(word):
+    def fail(word):
         raise ValueError(f"{word} is not JSON")
 
-    def pairs(items):
+    def unique_keys(items):
         keys = [key for key, _ in items]
-        assert len(keys) == len(set(keys)), f"a key twice in {keys}"
+        assert len(keys) == len(set(keys)), f"duplicate key in {keys}"
         return dict(items)
 
-    return json.loads(text, parse_constant=refuse, object_pairs_hook=pairs)
+    return json.loads(text, parse_constant=fail, object_pairs_hook=unique_keys)
 
 
 def read_json(path):

@@ -10,7 +10,7 @@
 
 namespace fathom::tests {
 
-/// A folder of this process that goes with the object; two at a time need two names.
+/// A temporary folder that the destructor removes. Two folders at the same time need two names.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& name = "test")
@@ -25,11 +25,11 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Writes `bytes` to `name` under it, with the folders on the way; returns the whole path.
+  /// Writes `bytes` to the file `name` in the folder and creates parent folders. Returns its path.
   std::filesystem::path write(const std::string& name, std::span<const uint8_t> bytes) const {
     auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
-    std::filesystem::remove(file);  // ext4 flushes a file that is written over to the disk
+    std::filesystem::remove(file);  // ext4 flushes an overwritten file to the disk
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));

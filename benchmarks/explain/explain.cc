@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace fathom::benchmarks {
 namespace {
@@ -24,7 +25,7 @@ Time times(const ExplainedOp& op, Time us) {
   return us ? Time(*us * static_cast<double>(op.count)) : std::nullopt;
 }
 
-/// Sets of lines by the keys that calls have in common.
+/// Disjoint sets of ops: those that a call computes together are in one.
 class Groups {
  public:
   explicit Groups(std::size_t count) : parents_(count) {
@@ -52,21 +53,24 @@ void add(std::vector<Unclaimed>& all, const Unclaimed& more) {
   }
 }
 
-/// Calls of the watched step by the first of the ops that each makes, and what is no op's.
+/// The times of calls in the profiled step, each with the index of the first op that it computes,
+/// and the step's other times.
 struct Calls {
   std::vector<std::pair<std::size_t, double>> us;
-  WatchedStep step;
+  ProfiledStep step;
 };
 
-/// Joins the ops that one call makes.
-Calls calls_of(const ops::ShapeProfile& watched, const std::vector<ExplainedOp>& ops,
+/// Also joins the ops that one call computes in `groups`.
+Calls calls_of(const ops::ShapeProfile& profiled, const std::vector<ExplainedOp>& ops,
                Groups& groups) {
-  const double us = 1e6 / static_cast<double>(watched.steps);
-  Calls calls{.us = {}, .step = {.step_us = watched.seconds * us, .unclaimed = {}}};
+  const double us = 1e6 / static_cast<double>(profiled.steps);
+  Calls calls{.us = {}, .step = {.step_us = profiled.seconds * us, .unclaimed = {}}};
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < ops.size(); ++i) places.emplace(ops[i].key, i);
   auto& unclaimed = calls.step.unclaimed;
-  for (const auto& shape : watched.shapes) {
+  int64_t count = 0;
+  for (const auto& shape : profiled.shapes) {
+    count += shape.count;
     std::optional<std::size_t> first;
     for (const auto& key : shape.keys) {
       const auto op = places.find(key);
@@ -80,6 +84,7 @@ Calls calls_of(const ops::ShapeProfile& watched, const std::vector<ExplainedOp>&
       add(unclaimed, {shape.type, shape.op_class, shape.seconds * us});
     }
   }
+  calls.step.calls = count / profiled.steps;
   std::stable_sort(unclaimed.begin(), unclaimed.end(),
                    [](const Unclaimed& a, const Unclaimed& b) { return a.us > b.us; });
   return calls;
@@ -87,12 +92,45 @@ Calls calls_of(const ops::ShapeProfile& watched, const std::vector<ExplainedOp>&
 
 }  // namespace
 
+bool Timing::disturbed() const {
+  constexpr double kDisturbed = 0.05;
+  return taken_us.value_or(0) > kDisturbed * us;
+}
+
+double Timing::least_us() const { return std::max(0.0, us - 2 * taken_us.value_or(0)); }
+
+bool is_better(const Timing& a, const Timing& b) {
+  const auto taken = [](const Timing& one) { return one.disturbed() ? *one.taken_us : 0; };
+  return std::pair(taken(a), a.us) < std::pair(taken(b), b.us);
+}
+
+bool hot_contradicts_step(double hot_us, double in_step_us, int64_t calls) {
+  constexpr double kLonger = 1.5;
+  constexpr double kDispatchUs = 10;
+  return hot_us > kLonger * in_step_us &&
+         hot_us - in_step_us > kDispatchUs * static_cast<double>(calls);
+}
+
+bool profile_contradicts_step(double timed_us, double profiled_us, int64_t calls) {
+  constexpr double kNoise = 1.25;
+  constexpr double kLonger = 1.5;
+  constexpr double kProfilerUs = 3;
+  return timed_us > kNoise * profiled_us ||
+         profiled_us > kLonger * timed_us + kProfilerUs * static_cast<double>(calls);
+}
+
 std::optional<double> ExplainedOp::hot() const {
   const auto found = hot_us.find(in_steps);
   return found == hot_us.end() ? std::nullopt : times(*this, found->second);
 }
 
 std::optional<double> ExplainedOp::cold() const { return times(*this, cold_us); }
+
+double ExplainedOp::least_hot() const {
+  const auto found = hot_us.find(in_steps);
+  if (found == hot_us.end()) return 0;
+  return Timing{found->second, hot_taken_us}.least_us() * static_cast<double>(count);
+}
 
 std::optional<double> ExplainedOp::best() const {
   const Time own = hot();
@@ -113,12 +151,26 @@ std::optional<double> ExplainedOp::other_us() const {
   return backend ? times(*this, hot_us.at(*backend)) : std::nullopt;
 }
 
+bool ExplainedLine::contradicts() const {
+  const Time separate = hot();
+  if (!separate || !in_step_us) return false;
+  int64_t calls = 0;
+  for (const auto& op : ops) calls += op.count;
+  return hot_contradicts_step(*separate, *in_step_us, calls);
+}
+
 std::optional<double> ExplainedLine::hot() const {
   return sum(ops, [](const ExplainedOp& op) { return op.hot(); });
 }
 
 std::optional<double> ExplainedLine::cold() const {
   return sum(ops, [](const ExplainedOp& op) { return op.cold(); });
+}
+
+std::optional<double> ExplainedLine::least_cold() const {
+  return sum(ops, [](const ExplainedOp& op) {
+    return op.cold_us ? times(op, Timing{*op.cold_us, op.cold_taken_us}.least_us()) : std::nullopt;
+  });
 }
 
 std::optional<double> ExplainedLine::best() const {
@@ -130,9 +182,9 @@ std::optional<double> ExplainedLine::other_us() const {
 }
 
 std::optional<double> ExplainedLine::tax() const {
-  const Time alone = best();
-  if (!in_step_us || !alone || *alone <= 0) return std::nullopt;
-  return 100 * (*in_step_us / *alone - 1);
+  const Time separate = best();
+  if (!in_step_us || !separate || *separate <= 0) return std::nullopt;
+  return 100 * (*in_step_us / *separate - 1);
 }
 
 std::optional<PeakShare> ExplainedLine::peak() const {
@@ -148,20 +200,25 @@ std::optional<PeakShare> ExplainedLine::peak() const {
   return PeakShare{.of = ops[0].peak->of, .percent = reached / whole};
 }
 
-double WatchedStep::between_us() const {
+double ProfiledStep::between_us() const {
   double all = 0;
   for (const auto& part : unclaimed) all += part.op_class == ops::OpClass::kFramework ? part.us : 0;
   return all;
 }
 
-double WatchedStep::without_rows_us() const {
+double ProfiledStep::without_rows_us() const {
   double all = 0;
   for (const auto& part : unclaimed) all += part.op_class == ops::OpClass::kFramework ? 0 : part.us;
   return all;
 }
 
+bool Explanation::contradicts() const {
+  return step_us && profiled &&
+         profile_contradicts_step(*step_us, profiled->step_us, profiled->calls);
+}
+
 std::optional<double> Explanation::in_step() const {
-  if (!watched) return std::nullopt;
+  if (!profiled) return std::nullopt;
   return sum(lines, [](const ExplainedLine& line) { return Time(line.in_step_us.value_or(0)); });
 }
 
@@ -180,14 +237,14 @@ std::optional<double> Explanation::best() const {
 }
 
 Explanation explain(const Setting& setting, std::optional<double> step_us,
-                    std::vector<ExplainedOp> ops, const ops::ShapeProfile* watched) {
-  Explanation all{.setting = setting, .step_us = step_us, .lines = {}, .watched = {}};
+                    std::vector<ExplainedOp> ops, const ops::ShapeProfile* profiled) {
+  Explanation all{.setting = setting, .step_us = step_us, .lines = {}, .profiled = {}};
   Groups groups(ops.size());
   std::map<std::size_t, double> in_step;
-  if (watched != nullptr) {
-    const Calls calls = calls_of(*watched, ops, groups);
+  if (profiled != nullptr) {
+    const Calls calls = calls_of(*profiled, ops, groups);
     for (const auto& [op, us] : calls.us) in_step[groups.of(op)] += us;
-    all.watched = calls.step;
+    all.profiled = calls.step;
   }
   std::map<std::size_t, ExplainedLine> lines;
   for (std::size_t i = 0; i < ops.size(); ++i) {

@@ -13,6 +13,32 @@
 
 namespace fathom::benchmarks {
 
+/// A measured time. Interference only lengthens it.
+struct Timing {
+  double us;                            ///< the median of the calls or steps
+  std::optional<double> taken_us = {};  ///< what others took of each, the mean (TakenTime)
+
+  /// Others took more than 5 % of it, the smallest difference on which a finding rests.
+  bool disturbed() const;
+  /// The time without interference is not below this. A median is lengthened only where others took
+  /// from at least half of the calls, and then by at most twice the mean.
+  double least_us() const;
+};
+
+/// Whether `a` is the better of two measurements of the same work: others took less of it; where
+/// neither is disturbed, or that is not known, it is the shorter one.
+bool is_better(const Timing& a, const Timing& b);
+
+/// Whether an op's time, run separately with its data in the caches, contradicts its time in the
+/// step, where `calls` calls found less of their data there: 1.5 times as long, and 10 us a call
+/// longer. Less may be the dispatch of a call, which the time in the step does not include.
+bool hot_contradicts_step(double hot_us, double in_step_us, int64_t calls);
+
+/// Whether a timed and a profiled step contradict each other. Profiling only lengthens a step: the
+/// timed one is at most 1.25 times as long, for noise. The profiled one is at most 1.5 times as
+/// long and 3 us for each of its `calls` calls, which is what the profiler costs.
+bool profile_contradicts_step(double timed_us, double profiled_us, int64_t calls);
+
 /// Where and how a step and its ops ran.
 struct Setting {
   StepName step;
@@ -34,55 +60,72 @@ struct ExplainedOp {
   ops::Pass pass;
   int64_t count;                          ///< calls a step
   std::string key;                        ///< ops::ShapeRow::key()
-  ops::Backend in_steps;                  ///< whose code the workload runs
-  std::map<ops::Backend, double> hot_us;  ///< a call alone, data in the caches
-  std::optional<double> cold_us = {};     ///< a call of in_steps alone, data in memory
+  ops::Backend in_steps;                  ///< the backend that the workload runs
+  std::map<ops::Backend, double> hot_us;  ///< a call run separately, data in the caches
+  std::optional<double> cold_us = {};     ///< a call of in_steps, data in memory
   std::optional<PeakShare> peak = {};     ///< of in_steps, hot
+  // What others took of a call of in_steps, hot and cold.
+  std::optional<double> hot_taken_us = {};
+  std::optional<double> cold_taken_us = {};
+  std::string row = {};  ///< the name of the row of hot_us.at(in_steps)
 
-  std::optional<double> hot() const;   ///< microseconds a step of in_steps
-  std::optional<double> cold() const;  ///< likewise
-  std::optional<double> best() const;  ///< likewise of the fastest backend
-  /// The fastest of the other backends.
-  std::optional<ops::Backend> other() const;
-  std::optional<double> other_us() const;  ///< a step of it
+  // Microseconds of `count` calls.
+  std::optional<double> hot() const;          ///< on in_steps
+  std::optional<double> cold() const;         ///< on in_steps
+  double least_hot() const;                   ///< hot() less what others may have taken
+  std::optional<double> best() const;         ///< on the fastest backend
+  std::optional<ops::Backend> other() const;  ///< the fastest of the other backends
+  std::optional<double> other_us() const;     ///< on other()
 };
 
-/// Ops whose time in the step is one: what a call of LibTorch's makes together.
+/// The ops that one LibTorch call computes, such as a convolution's two gradients: the step has one
+/// time for them.
 struct ExplainedLine {
   std::vector<ExplainedOp> ops;
-  std::optional<double> in_step_us = {};  ///< absent where the step was not seen to run them
+  std::optional<double> in_step_us = {};  ///< absent where the profiled step does not run them
 
+  /// Whether hot() contradicts in_step_us.
+  bool contradicts() const;
   std::optional<double> hot() const;
   std::optional<double> cold() const;
   std::optional<double> best() const;
+  std::optional<double> least_cold() const;  ///< cold() less what others may have taken
   std::optional<double> other_us() const;
-  /// In percent above the best time alone.
+  /// Percent that in_step_us is above best().
   std::optional<double> tax() const;
   std::optional<PeakShare> peak() const;
 };
 
-/// Time of the step that no line has.
+/// Time of the step that belongs to no line.
 struct Unclaimed {
   std::string type;
   ops::OpClass op_class;
   double us;
 };
 
-/// What a watched step took in microseconds. The lines' times and `unclaimed` add up to step_us.
-struct WatchedStep {
+/// The times of a profiled step in microseconds. The lines' times and `unclaimed` sum to step_us.
+struct ProfiledStep {
   double step_us;
   std::vector<Unclaimed> unclaimed;  ///< longest first
+  int64_t calls = 0;
+  std::optional<double> taken_us = {};  ///< what others took of a step
 
-  double between_us() const;  ///< the class framework: between ops, and looking at tensors anew
-  double without_rows_us() const;
+  double between_us() const;       ///< the class framework: between ops, views and reshapes
+  double without_rows_us() const;  ///< ops without rows
 };
 
-/// Where the time of a step goes.
+/// How the time of a step is spent.
 struct Explanation {
   Setting setting;
   std::optional<double> step_us;     ///< the timed median
   std::vector<ExplainedLine> lines;  ///< the longest in the step first
-  std::optional<WatchedStep> watched;
+  std::optional<ProfiledStep> profiled;
+  std::optional<double> step_taken_us = {};      ///< what others took of a timed step
+  std::string row = {};                          ///< the name of the step's row
+  std::vector<std::string> measured_again = {};  ///< rows that were measured more than once
+
+  /// Whether the timed and the profiled step contradict each other.
+  bool contradicts() const;
 
   // Sums over the lines in microseconds a step; absent where a part is.
   std::optional<double> in_step() const;
@@ -91,8 +134,8 @@ struct Explanation {
   std::optional<double> best() const;
 };
 
-/// Joins what was measured; `watched` is null where the step was not watched.
+/// Joins what was measured; `profiled` is null where the step was not profiled.
 Explanation explain(const Setting& setting, std::optional<double> step_us,
-                    std::vector<ExplainedOp> ops, const ops::ShapeProfile* watched);
+                    std::vector<ExplainedOp> ops, const ops::ShapeProfile* profiled);
 
 }  // namespace fathom::benchmarks

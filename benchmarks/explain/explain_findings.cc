@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -14,19 +13,20 @@
 namespace fathom::benchmarks {
 namespace {
 
-// A kernel is faster where it is so by more than noise.
+// A kernel counts as faster from this ratio on; less may be noise.
 constexpr double kFaster = 1.05;
-// A time is well above another from here on, and near it within kNear.
+// A time is well above another one from this ratio on, and near it within the share kNear.
 constexpr double kWellAbove = 1.25;
 constexpr double kNear = 0.25;
+constexpr double kWorthwhile = 0.001;  // of the step: less is printed as 0.0 %
 
 /// By backend.
-constexpr std::array<std::string_view, 5> kWhose{"LibTorch's", "oneDNN's", "cuBLAS's", "cuDNN's",
-                                                 "our own"};
-static_assert(kWhose.size() == ops::kBackendNames.size());
+constexpr std::array<std::string_view, 5> kOwners{"LibTorch's", "oneDNN's", "cuBLAS's", "cuDNN's",
+                                                  "fathom_bench's own"};
+static_assert(kOwners.size() == ops::kBackendNames.size());
 
 std::string owner(ops::Backend backend) {
-  return std::string(kWhose[static_cast<std::size_t>(backend)]);
+  return std::string(kOwners[static_cast<std::size_t>(backend)]);
 }
 
 std::string ms(double us) { return significant(us / 1e3) + " ms"; }
@@ -43,16 +43,15 @@ struct Slower {
   int shapes = 0;
   double us = 0;
   double other_us = 0;
-  double saving_us = 0;  ///< what the step's own time leaves of the difference
+  double saving_us = 0;
+  bool bounded = false;  ///< the step spends less time than the difference
 
   Finding finding() const {
-    std::string whose = owner(*others.begin());
-    if (others.size() > 1) whose = "the fastest";
+    const std::string rival = others.size() > 1 ? "the fastest" : owner(*others.begin());
     std::string words = owner(in_steps) + ' ' + name + " takes " + significant(us / other_us) +
-                        " times " + whose + ": " + ms(us) + " against " + ms(other_us) +
-                        ", alone over " + fathom::benchmarks::shapes(shapes);
-    if (saving_us < us - other_us) words += "; in the step it takes less, which bounds the saving";
-    words[0] = static_cast<char>(std::toupper(words[0]));
+                        " times " + rival + ": " + ms(us) + " against " + ms(other_us) +
+                        ", run separately, over " + fathom::benchmarks::shapes(shapes);
+    if (bounded) words += "; in the step it takes less, which bounds the saving";
     return {.kind = "kernel", .saving_us = saving_us, .at_most = false, .words = words};
   }
 };
@@ -60,13 +59,15 @@ struct Slower {
 void add_kernels(std::vector<Finding>& all, const Explanation& explanation) {
   std::map<std::string, Slower> groups;
   for (const auto& line : explanation.lines) {
+    if (line.contradicts()) continue;
     const auto best = line.best();
     const double room = line.in_step_us && best ? *line.in_step_us - *best
                                                 : std::numeric_limits<double>::infinity();
     for (const auto& op : line.ops) {
       const auto hot = op.hot();
       const auto other = op.other_us();
-      if (!hot || !other || *hot < kFaster * *other || room <= 0) continue;
+      if (!hot || !other || op.least_hot() < kFaster * *other || room <= 0) continue;
+      const double difference = op.least_hot() - *other;
       const std::string name = op.type + ' ' + std::string(ops::name(op.pass));
       auto& group = groups[name + ' ' + std::string(ops::name(op.in_steps))];
       group.name = name;
@@ -75,24 +76,27 @@ void add_kernels(std::vector<Finding>& all, const Explanation& explanation) {
       ++group.shapes;
       group.us += *hot;
       group.other_us += *other;
-      group.saving_us += std::min(*hot - *other, room);
+      group.saving_us += std::min(difference, room);
+      group.bounded = group.bounded || room < difference;
     }
   }
   for (const auto& [key, group] : groups) all.push_back(group.finding());
 }
 
-/// Lines of one type and its passes whose time in the step is not the one alone.
+/// Lines of one type and its passes that take longer in the step than run separately.
 struct Longer {
   int shapes = 0;
   double in_step = 0;
   double hot = 0;
+  double saving_us = 0;
   std::optional<double> cold = 0;  ///< absent where one of them is
   bool elementwise = false;
 
-  void add(const ExplainedLine& line) {
+  void add(const ExplainedLine& line, double saving) {
     ++shapes;
     in_step += *line.in_step_us;
     hot += *line.hot();
+    saving_us += saving;
     const auto more = line.cold();
     cold = cold && more ? std::optional(*cold + *more) : std::nullopt;
     const auto* type = ops::op_type(line.ops[0].type);
@@ -100,66 +104,110 @@ struct Longer {
   }
 
   std::string times() const {
-    return ms(in_step) + " in the step, " + ms(hot) + " alone with its data in the caches" +
-           (cold ? " and " + ms(*cold) + " with it in memory" : "");
+    return ms(in_step) + " in the step; run separately, " + ms(hot) +
+           " with its data in the caches" + (cold ? " and " + ms(*cold) + " in memory" : "") +
+           ", over " + fathom::benchmarks::shapes(shapes);
   }
 };
 
 /// "conv2d dgrad+wgrad".
 std::string name_of(const ExplainedLine& line) { return line_type(line) + ' ' + line_passes(line); }
 
+/// Others may have taken their time from any op of the profiled step, so each line must hold
+/// without all of it.
 void add_lines(std::vector<Finding>& all, const Explanation& explanation) {
+  if (!explanation.profiled || explanation.contradicts()) return;
   std::map<std::string, Longer> waiting;
   std::map<std::string, Longer> unexplained;
   for (const auto& line : explanation.lines) {
     const auto hot = line.hot();
     const auto cold = line.cold();
-    if (!line.in_step_us || !hot) continue;
-    const double in_step = *line.in_step_us;
-    if (in_step > kWellAbove * std::max(*hot, cold.value_or(0))) {
-      unexplained[name_of(line) + (cold ? "" : " ")].add(line);  // those without a cold time apart
-    } else if (cold && in_step > kWellAbove * *hot && std::abs(in_step - *cold) < kNear * *cold) {
-      waiting[name_of(line)].add(line);
+    if (!line.in_step_us || !hot || line.contradicts()) continue;
+    const double in_step = Timing{*line.in_step_us, explanation.profiled->taken_us}.least_us();
+    const double longest = std::max(*hot, cold.value_or(0));
+    if (in_step > kWellAbove * longest) {
+      // Lines without a cold time form groups of their own.
+      unexplained[name_of(line) + (cold ? "" : " ")].add(line, in_step - longest);
+    } else if (cold && in_step > kWellAbove * *hot &&
+               std::abs(in_step - *line.least_cold()) < kNear * *line.least_cold()) {
+      waiting[name_of(line)].add(line, in_step - *hot);
     }
   }
   for (const auto& [name, group] : waiting) {
-    all.push_back({.kind = "memory",
-                   .saving_us = group.in_step - group.hot,
-                   .at_most = true,
-                   .words = name + " waits for memory: " + group.times() + ", over " +
-                            shapes(group.shapes) + ". " +
-                            (group.elementwise ? "Fusing it with what made its input would help"
-                                               : "Data that stays in the caches would help")});
+    all.push_back(
+        {.kind = "memory",
+         .saving_us = group.saving_us,
+         .at_most = true,
+         .words = name + " waits for memory: " + group.times() + ". " +
+                  (group.elementwise ? "Fusing it with the op that computes its input would help"
+                                     : "Keeping its data in the caches would help")});
   }
   for (const auto& [name, group] : unexplained) {
-    const std::string threads = explanation.setting.threads > 1 ? ", or the start of threads" : "";
+    const std::string threads = explanation.setting.threads > 1 ? " or waking threads" : "";
     const std::string why =
-        group.cold ? "Neither its kernel nor its data says why; it may be fresh pages, which "
-                     "--fathom_malloc=tuned avoids" +
-                         threads
-                   : "With its data in memory it was not run alone, which may say why";
+        group.cold ? "Neither the kernel nor its data explains the difference; page faults (try "
+                     "--fathom_malloc=tuned)" +
+                         threads + " may"
+                   : "It was not run with its data in memory, which may explain the difference";
     all.push_back({.kind = "in_step",
-                   .saving_us = group.in_step - std::max(group.hot, group.cold.value_or(0)),
+                   .saving_us = group.saving_us,
                    .at_most = true,
                    .words = name.substr(0, name.find_last_not_of(' ') + 1) +
-                            " takes longer there: " + group.times() + ", over " +
-                            shapes(group.shapes) + ". " + why});
+                            " takes longer in the step: " + group.times() + ". " + why});
   }
 }
 
-/// Watching lengthens the step, most of all between ops: what it added does not count as a saving.
+/// Profiling lengthens the step, mostly between ops. The time that it added is no saving.
 void add_between(std::vector<Finding>& all, const Explanation& explanation) {
-  if (!explanation.watched || !explanation.step_us) return;
-  const WatchedStep& watched = *explanation.watched;
-  const double between = watched.between_us();
-  const double added = std::max(0.0, watched.step_us - *explanation.step_us);
+  if (!explanation.profiled || !explanation.step_us || explanation.contradicts()) return;
+  const ProfiledStep& profiled = *explanation.profiled;
+  const double between = Timing{profiled.between_us(), profiled.taken_us}.least_us();
+  const double step = Timing{*explanation.step_us, explanation.step_taken_us}.least_us();
+  const double added = std::max(0.0, profiled.step_us - step);
   if (between <= added) return;
-  all.push_back(
-      {.kind = "between_ops",
-       .saving_us = between - added,
-       .at_most = true,
-       .words = ms(between) + " pass between ops (dispatch, autograd, allocation)" +
-                (added > 0 ? ", " + ms(added) + " of which the watching may have added" : "")});
+  all.push_back({.kind = "between_ops",
+                 .saving_us = between - added,
+                 .at_most = true,
+                 .words = ms(profiled.between_us()) +
+                          " pass between ops (dispatch, autograd, allocation)" +
+                          (added > 0 ? ", of which profiling may have added " + ms(added) : "")});
+}
+
+/// The row of an op from which others took the largest share, if that is disturbed.
+std::string most_disturbed_op(const Explanation& explanation) {
+  double most = 0;
+  std::string words;
+  const auto offer = [&](const ExplainedLine& line, const char* cache, const Timing& call) {
+    if (!call.disturbed() || *call.taken_us / call.us <= most) return;
+    most = *call.taken_us / call.us;
+    words = ms(*call.taken_us) + " of a call of " + line_name(line) + ", " + cache;
+  };
+  for (const auto& line : explanation.lines) {
+    for (const auto& op : line.ops) {
+      if (const auto hot = op.hot_us.find(op.in_steps); hot != op.hot_us.end()) {
+        offer(line, "hot", {hot->second, op.hot_taken_us});
+      }
+      if (op.cold_us) offer(line, "cold", {*op.cold_us, op.cold_taken_us});
+    }
+  }
+  return words;
+}
+
+/// What others took of the times, on average; empty where none is disturbed.
+std::string taken_times(const Explanation& explanation) {
+  std::string words;
+  const auto add = [&](const std::string& more) {
+    if (!more.empty()) words += (words.empty() ? "" : "; ") + more;
+  };
+  const auto add_step = [&](const std::string& kind, const Timing& step) {
+    if (step.disturbed()) add(ms(*step.taken_us) + " of a " + kind + " step");
+  };
+  if (explanation.step_us) add_step("timed", {*explanation.step_us, explanation.step_taken_us});
+  if (const auto& profiled = explanation.profiled) {
+    add_step("profiled", {profiled->step_us, profiled->taken_us});
+  }
+  add(most_disturbed_op(explanation));
+  return words;
 }
 
 }  // namespace
@@ -169,9 +217,30 @@ std::vector<Finding> findings(const Explanation& explanation, std::size_t count)
   add_kernels(all, explanation);
   add_lines(all, explanation);
   add_between(all, explanation);
+  const double least = kWorthwhile * explanation.step_us.value_or(0);
+  std::erase_if(all, [&](const Finding& one) { return one.saving_us < least; });
   std::stable_sort(all.begin(), all.end(),
                    [](const Finding& a, const Finding& b) { return a.saving_us > b.saving_us; });
   all.resize(std::min(count, all.size()));
+  return all;
+}
+
+std::vector<std::string> warnings(const Explanation& explanation) {
+  std::vector<std::string> all;
+  if (const std::string taken = taken_times(explanation); !taken.empty()) {
+    all.push_back("Other processes or the hypervisor took CPU time, on average " + taken +
+                  ". Findings hold without that time");
+  }
+  if (explanation.contradicts()) {
+    all.push_back("The timed step (" + ms(*explanation.step_us) + ") and the profiled step (" +
+                  ms(explanation.profiled->step_us) +
+                  ") contradict each other: no finding uses the profiled step");
+  }
+  for (const auto& line : explanation.lines) {
+    if (!line.contradicts()) continue;
+    all.push_back(line_name(line) + ": hot (" + ms(*line.hot()) + ") and in step (" +
+                  ms(*line.in_step_us) + ") contradict each other: no finding uses this line");
+  }
   return all;
 }
 

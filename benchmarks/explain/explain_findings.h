@@ -9,15 +9,20 @@
 
 namespace fathom::benchmarks {
 
-/// What would make the step shorter, as the numbers show it.
+/// A way to shorten the step, with the numbers that show it.
 struct Finding {
   std::string_view kind;  ///< "kernel", "memory", "between_ops" or "in_step"
   double saving_us;       ///< of a step, above 0
-  bool at_most;           ///< the saving is a bound
+  bool at_most;           ///< the saving is an upper bound
   std::string words;
 };
 
-/// Those with the largest savings, best first, at most `count`.
+/// The findings with the largest savings, best first, at most `count`. Each holds without the time
+/// that others may have taken; none rests on times that contradict each other.
 std::vector<Finding> findings(const Explanation& explanation, std::size_t count = 3);
+
+/// Sentences for the reader of the table: which times contradict each other, and what share of the
+/// times others took. Empty where there is nothing to warn of.
+std::vector<std::string> warnings(const Explanation& explanation);
 
 }  // namespace fathom::benchmarks

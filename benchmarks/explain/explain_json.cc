@@ -21,7 +21,9 @@ Json json(const ExplainedOp& op) {
             {"backend", name(op.in_steps)},
             {"hot_us", Json::object()}};
   for (const auto& [backend, us] : op.hot_us) made["hot_us"][std::string(name(backend))] = us;
+  put(made, "hot_taken_us", op.hot_taken_us);
   put(made, "cold_us", op.cold_us);
+  put(made, "cold_taken_us", op.cold_taken_us);
   if (op.peak) made[std::string(op.peak->of) + "_pct_peak"] = op.peak->percent;
   return made;
 }
@@ -46,24 +48,28 @@ Json json(const Explanation& explanation) {
             {"threads", setting.threads},
             {"precision", name(setting.precision)}};
   put(made, "step_us", explanation.step_us);
+  put(made, "step_taken_us", explanation.step_taken_us);
   put(made, "in_step_us", explanation.in_step());
   put(made, "hot_us", explanation.hot());
   put(made, "cold_us", explanation.cold());
   put(made, "best_us", explanation.best());
-  if (const auto& watched = explanation.watched) {
-    made["watched_step_us"] = watched->step_us;
-    made["between_us"] = watched->between_us();
-    made["without_rows_us"] = watched->without_rows_us();
+  if (const auto& profiled = explanation.profiled) {
+    made["profiled_step_us"] = profiled->step_us;
+    put(made, "profiled_taken_us", profiled->taken_us);
+    made["between_us"] = profiled->between_us();
+    made["without_rows_us"] = profiled->without_rows_us();
   }
   made["lines"] = Json::array();
   for (const auto& line : explanation.lines) made["lines"].push_back(json(line));
   made["unclaimed"] = Json::array();
-  if (explanation.watched) {
-    for (const auto& part : explanation.watched->unclaimed) {
+  if (explanation.profiled) {
+    for (const auto& part : explanation.profiled->unclaimed) {
       made["unclaimed"].push_back(
           {{"type", part.type}, {"class", ops::name(part.op_class)}, {"in_step_us", part.us}});
     }
   }
+  made["measured_again"] = explanation.measured_again;
+  made["warnings"] = warnings(explanation);
   made["findings"] = Json::array();
   for (const auto& finding : findings(explanation)) {
     Json found{{"kind", finding.kind},

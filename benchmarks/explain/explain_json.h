@@ -7,7 +7,7 @@
 
 namespace fathom::benchmarks {
 
-/// {"explanations": [...]}, as results/README.md describes it. What is absent has no key.
+/// {"explanations": [...]}, as docs/profile.md describes it. What is absent has no key.
 std::string explanations_json(const std::vector<Explanation>& explanations);
 
 }  // namespace fathom::benchmarks

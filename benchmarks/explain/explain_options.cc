@@ -14,7 +14,7 @@ constexpr std::array<Conflict, 7> kConflicts{{
     {"--fathom_batch", "its op shapes are those of Fathom's batch"},
     {"--fathom_cache", "it runs ops hot and cold"},
     {"--fathom_backend", "it runs every backend"},
-    {"--fathom_profile", "it watches the step itself"},
+    {"--fathom_profile", "it profiles the step itself"},
     {"--fathom_shapes", "its op shapes are those of the workload"},
 }};
 

@@ -18,7 +18,7 @@ std::string fixed(double value, int decimals) {
   return text.data();
 }
 
-/// Digits after the point so that `largest` has `digits` of them in all.
+/// Decimals with which `largest` has `digits` significant digits.
 int decimals_for(double largest, int digits) {
   if (!(largest > 0)) return 1;
   return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(largest))), 0, 6);
@@ -35,7 +35,7 @@ std::string joined(const std::vector<ExplainedOp>& ops, auto part) {
   return text;
 }
 
-/// Lines whose columns are as wide as their widest cell, the first one to the left.
+/// A line for each row. The first column is aligned left, the others right.
 std::string aligned(const std::vector<Cells>& table) {
   std::vector<std::size_t> widths;
   for (const auto& row : table) {
@@ -58,16 +58,17 @@ class Text {
  public:
   explicit Text(const Explanation& explanation)
       : explanation_(explanation),
-        decimals_(std::max(1, decimals_for(longest(explanation) / 1e3, 4))) {}
+        decimals_(std::max(1, decimals_for(shown_step(explanation) / 1e3, 4))) {}
 
   std::string all() const {
-    return title() + '\n' + table() + '\n' + sums() + '\n' + what_would_save();
+    return title() + '\n' + warning_lines() + table() + '\n' + sums() + '\n' + what_would_save();
   }
 
  private:
-  static double longest(const Explanation& explanation) {
-    return std::max({explanation.step_us.value_or(0), explanation.hot().value_or(0),
-                     explanation.watched ? explanation.watched->step_us : 0});
+  /// The step, in microseconds.
+  static double shown_step(const Explanation& explanation) {
+    if (explanation.step_us) return *explanation.step_us;
+    return explanation.profiled ? explanation.profiled->step_us : explanation.hot().value_or(0);
   }
 
   std::string ms(std::optional<double> us) const { return us ? fixed(*us / 1e3, decimals_) : "-"; }
@@ -83,10 +84,16 @@ class Text {
            ", " + std::to_string(setting.threads) +
            (setting.threads == 1 ? " thread, " : " threads, ") +
            std::string(name(setting.precision)) +
-           "\nMilliseconds of all calls in a step. in step: watched there; hot, cold: alone, data "
-           "in "
-           "the caches or in memory; best other: the\nfastest backend that the step does not run; "
-           "tax: in step above the fastest alone, in percent; -: not known.\n";
+           "\nMilliseconds of all calls in a step. in step: in profiled steps; hot, cold: run "
+           "separately, with data\nin the caches or in memory; best other: the fastest backend "
+           "that the step does not run, hot;\ntax: percent that in step is above the fastest "
+           "backend; -: not known.\n";
+  }
+
+  std::string warning_lines() const {
+    std::string text;
+    for (const auto& warning : warnings(explanation_)) text += "Warning: " + warning + ".\n";
+    return text.empty() ? text : text + '\n';
   }
 
   std::string table() const {
@@ -99,10 +106,8 @@ class Text {
       const auto peak = line.peak();
       const auto tax = line.tax();
       table.push_back(
-          {line_type(line) + '/' +
-               joined(line.ops, [](const ExplainedOp& op) { return op.layer; }) + '/' +
-               line_passes(line),
-           std::to_string(count), ms(line.in_step_us), ms(line.hot()), ms(line.cold()),
+          {line_name(line), std::to_string(count), ms(line.in_step_us), ms(line.hot()),
+           ms(line.cold()),
            other ? joined(line.ops, [](const ExplainedOp& op) { return name(*op.other()); }) + ' ' +
                        ms(other)
                  : "-",
@@ -119,19 +124,18 @@ class Text {
       table.push_back({what, ms(us), of_step(us),
                        residual ? ms(us && step ? std::optional(*step - *us) : std::nullopt) : ""});
     };
-    const auto& watched = explanation_.watched;
-    const auto of_watched = [&](auto part) {
-      return watched ? std::optional(part(*watched)) : std::nullopt;
+    const auto& profiled = explanation_.profiled;
+    const auto of_profiled = [&](auto part) {
+      return profiled ? std::optional(part(*profiled)) : std::nullopt;
     };
     add("step (timed median)", explanation_.step_us, false);
     add("ops in step", explanation_.in_step(), true);
-    add("ops alone, hot", explanation_.hot(), true);
-    add("ops alone, cold (hot where not known)", explanation_.cold(), true);
-    add("ops alone, the best of each shape", explanation_.best(), true);
-    add("in ops without rows", of_watched([](const auto& w) { return w.without_rows_us(); }),
-        false);
-    add("between ops", of_watched([](const auto& w) { return w.between_us(); }), false);
-    add("watched step", of_watched([](const auto& w) { return w.step_us; }), false);
+    add("ops separately, hot", explanation_.hot(), true);
+    add("ops separately, cold (hot where not known)", explanation_.cold(), true);
+    add("ops separately, the fastest backends", explanation_.best(), true);
+    add("ops without rows", of_profiled([](const auto& w) { return w.without_rows_us(); }), false);
+    add("between ops", of_profiled([](const auto& w) { return w.between_us(); }), false);
+    add("profiled step", of_profiled([](const auto& w) { return w.step_us; }), false);
     return aligned(table);
   }
 
@@ -146,7 +150,7 @@ class Text {
       text += ": " + finding.words + ".\n";
     }
     if (found.size() < 3) {
-      text += found.empty() ? "  nothing that these numbers show.\n"
+      text += found.empty() ? "  These numbers show no saving.\n"
                             : "  The numbers show no further saving.\n";
     }
     return text;
@@ -166,6 +170,11 @@ std::string line_type(const ExplainedLine& line) {
 
 std::string line_passes(const ExplainedLine& line) {
   return joined(line.ops, [](const ExplainedOp& op) { return ops::name(op.pass); });
+}
+
+std::string line_name(const ExplainedLine& line) {
+  return line_type(line) + '/' + joined(line.ops, [](const ExplainedOp& op) { return op.layer; }) +
+         '/' + line_passes(line);
 }
 
 std::string explanation_text(const Explanation& explanation) { return Text(explanation).all(); }

@@ -1,7 +1,12 @@
 #include "benchmarks/explain/explainer.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <utility>
 
+#include "benchmarks/output/reporter.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
@@ -9,15 +14,16 @@ namespace {
 
 using Run = RowResult::Run;
 
-double median_us(const std::vector<TimedPass>& repetitions) {
-  std::vector<double> sorted;
-  for (const auto& pass : repetitions) sorted.push_back(pass.median_us);
-  const auto middle = sorted.begin() + std::ssize(sorted) / 2;
-  std::nth_element(sorted.begin(), middle, sorted.end());
+Timing median_time(const std::vector<TimedPass>& repetitions) {
+  std::vector<Timing> times;
+  for (const auto& pass : repetitions) times.push_back({pass.median_us, pass.taken_us});
+  const auto middle = times.begin() + std::ssize(times) / 2;
+  std::nth_element(times.begin(), middle, times.end(),
+                   [](const Timing& a, const Timing& b) { return a.us < b.us; });
   return *middle;
 }
 
-/// The larger of an op's shares: the one that bounds it.
+/// The larger of an op's shares of the two peaks.
 std::optional<PeakShare> peak_share(const benchmark::UserCounters& counters) {
   std::optional<PeakShare> larger;
   for (const std::string_view of : {"flops", "bytes"}) {
@@ -26,6 +32,13 @@ std::optional<PeakShare> peak_share(const benchmark::UserCounters& counters) {
     larger = PeakShare{.of = of, .percent = found->second.value};
   }
   return larger;
+}
+
+/// The time of a profiled step; a very long one where there is no profile.
+Timing profile_time(const std::optional<ops::ShapeProfile>& profile,
+                    std::optional<double> taken_us) {
+  if (!profile || profile->steps == 0) return {std::numeric_limits<double>::infinity()};
+  return {profile->seconds * 1e6 / static_cast<double>(profile->steps), taken_us};
 }
 
 }  // namespace
@@ -37,9 +50,24 @@ void Explainer::add(const RowResult& result) {
   const bool whole = result.failures.empty() || mean != result.runs.end();
   if (!whole || result.repetitions.empty()) return;
   const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
-  measured_[result.row->name] = {.us = median_us(result.repetitions),
-                                 .peak = peak_share(run.counters),
-                                 .profile = result.repetitions.back().op_shapes};
+  const TimedPass& last = result.repetitions.back();
+  Measured found{.time = median_time(result.repetitions),
+                 .peak = peak_share(run.counters),
+                 .profile = last.op_shapes,
+                 .profile_taken_us = last.profile_taken_us};
+  const auto [place, first] = measured_.try_emplace(result.row->name, found);
+  if (first) return;
+  Measured& kept = place->second;
+  ++kept.measurements;
+  if (is_better(found.time, kept.time)) {
+    kept.time = found.time;
+    kept.peak = found.peak;
+  }
+  if (is_better(profile_time(found.profile, found.profile_taken_us),
+                profile_time(kept.profile, kept.profile_taken_us))) {
+    kept.profile = std::move(found.profile);
+    kept.profile_taken_us = found.profile_taken_us;
+  }
 }
 
 std::vector<Explanation> Explainer::explanations(const StepName& step) const {
@@ -51,8 +79,20 @@ std::vector<Explanation> Explainer::explanations(const StepName& step) const {
   return all;
 }
 
+void Explainer::measure_again(const StepName& step, Loop& loop) {
+  constexpr int kTimes = 3;
+  for (int time = 0; time < kTimes; ++time) {
+    const std::vector<Row> rows = contradictory_rows(step);
+    if (rows.empty()) return;
+    std::vector<RowRecord> records(rows.size());
+    Reporter reporter(rows, records, {this}, [] {});
+    loop.run_all(rows, records, reporter);
+  }
+}
+
 Explanation Explainer::explanation(const Row& model, const StepName& step) const {
   std::vector<ExplainedOp> ops;
+  std::vector<std::string> again;
   std::map<std::string, std::size_t> places;  // by the shape's name
   for (const auto& row : rows_) {
     if (!row.op || row.device != model.device || row.threads != model.threads ||
@@ -73,20 +113,49 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     if (row.op->in_steps) op.in_steps = row.op->backend;
     const Measured* found = measured(row);
     if (found == nullptr) continue;
+    if (found->measurements > 1) again.push_back(row.name);
     if (row.op->in_steps && (row.op->cache == Cache::kCold || row.op->exceeds_caches)) {
-      op.cold_us = found->us;
+      op.cold_us = found->time.us;
+      op.cold_taken_us = found->time.taken_us;
     }
     if (row.op->cache == Cache::kCold) continue;
-    op.hot_us[row.op->backend] = found->us;
-    if (row.op->in_steps) op.peak = found->peak;
+    op.hot_us[row.op->backend] = found->time.us;
+    if (!row.op->in_steps) continue;
+    op.peak = found->peak;
+    op.hot_taken_us = found->time.taken_us;
+    op.row = row.name;
   }
   const Setting setting{
       .step = step, .device = model.device, .threads = model.threads, .precision = model.precision};
   const Measured* found = measured(model);
-  if (found == nullptr) return explain(setting, std::nullopt, std::move(ops), nullptr);
-  const auto& profile = found->profile;
-  return explain(setting, found->us, std::move(ops),
-                 profile && profile->steps > 0 ? &*profile : nullptr);
+  const bool profiled = found != nullptr && found->profile && found->profile->steps > 0;
+  Explanation made =
+      explain(setting, found == nullptr ? std::nullopt : std::optional(found->time.us),
+              std::move(ops), profiled ? &*found->profile : nullptr);
+  made.row = model.name;
+  if (found != nullptr) {
+    made.step_taken_us = found->time.taken_us;
+    if (made.profiled) made.profiled->taken_us = found->profile_taken_us;
+    if (found->measurements > 1) again.insert(again.begin(), model.name);
+  }
+  made.measured_again = std::move(again);
+  return made;
+}
+
+/// In the order in which they run.
+std::vector<Row> Explainer::contradictory_rows(const StepName& step) const {
+  std::set<std::string> names;
+  for (const auto& explanation : explanations(step)) {
+    if (explanation.contradicts()) names.insert(explanation.row);
+    for (const auto& line : explanation.lines) {
+      if (!line.contradicts()) continue;
+      for (const auto& op : line.ops) names.insert(op.row);
+    }
+  }
+  std::vector<Row> rows;
+  std::copy_if(rows_.begin(), rows_.end(), std::back_inserter(rows),
+               [&](const Row& row) { return names.contains(row.name); });
+  return rows;
 }
 
 const Explainer::Measured* Explainer::measured(const Row& row) const {

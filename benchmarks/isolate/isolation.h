@@ -12,19 +12,20 @@
 
 namespace fathom::benchmarks {
 
-/// Throws UsageError for an option that cannot stand beside --fathom_isolate or needs it.
-void resolve_isolation(const Options& options);
+/// Turns on --fathom_isolate where a --fathom_limit_ option implies it. Throws UsageError for an
+/// option that it excludes.
+void resolve_isolation(Options& options);
 
-/// Runs each row in a process of its own (--fathom_isolate): a crash, a hang or want of memory is
-/// the failure of that row alone.
+/// Runs each row in its own process (--fathom_isolate): a crash, a hang or lack of memory fails
+/// only that row.
 class Isolation {
  public:
-  /// `peaks` are told to the children. Throws std::runtime_error where there is no room for their
-  /// files.
+  /// Passes `peaks` to the children, which then measure none. Throws std::runtime_error where their
+  /// folder cannot be made.
   Isolation(const Options& options, const ContextEntries& peaks);
 
-  /// The result of the child, in which a failure says why. `family` numbers the row; `tick` is
-  /// called once a second, `warn` with each line that the child has for the user.
+  /// Runs a child and returns its results, or a failure with its reason. `family` is the index of
+  /// the row; `tick` is called once a second, `warn` with each message that the child printed.
   RowResult run(const Row& row, int64_t family, const std::function<void()>& tick,
                 const std::function<void(const std::string& line)>& warn) const;
 

@@ -16,21 +16,22 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "fathom_bench.";
 
-/// A descriptor that holds the folder's lock; -1 where somebody else does.
-int locked(const fs::path& folder) {
+/// Opens and locks a folder; -1 where another process holds the lock.
+int lock_folder(const fs::path& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
   close(descriptor);
   return -1;
 }
 
-void remove_left_over(const fs::path& temporary) {
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(temporary, none)) {
+/// Removes the folders of processes that were killed.
+void remove_stale_folders(const fs::path& temporary) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(temporary, ignored)) {
     if (!entry.path().filename().string().starts_with(kPrefix)) continue;
-    const int lock = locked(entry.path());
+    const int lock = lock_folder(entry.path());
     if (lock < 0) continue;
-    fs::remove_all(entry.path(), none);
+    fs::remove_all(entry.path(), ignored);
     close(lock);
   }
 }
@@ -39,19 +40,19 @@ void remove_left_over(const fs::path& temporary) {
 
 ScratchFolder::ScratchFolder() {
   const fs::path temporary = fs::temp_directory_path();
-  remove_left_over(temporary);
-  // Nobody takes it for left over before it is locked.
+  remove_stale_folders(temporary);
+  // The hidden name keeps other processes from removing the folder before it is locked.
   std::string hidden = (temporary / (std::string(".") + kPrefix + "XXXXXX")).string();
   if (mkdtemp(hidden.data()) == nullptr)
     throw std::runtime_error("scratch folder " + hidden + ": " + std::strerror(errno));
-  lock_ = locked(hidden);
+  lock_ = lock_folder(hidden);
   folder_ = temporary / fs::path(hidden).filename().string().substr(1);
   fs::rename(hidden, folder_);
 }
 
 ScratchFolder::~ScratchFolder() {
-  std::error_code left_over;
-  fs::remove_all(folder_, left_over);
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
   if (lock_ >= 0) close(lock_);
 }
 

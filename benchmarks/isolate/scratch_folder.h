@@ -5,11 +5,11 @@
 
 namespace fathom::benchmarks {
 
-/// A temporary folder, removed at destruction. A process that was killed leaves its folder to the
-/// next one, which removes it.
+/// A temporary folder, removed at destruction. The next process removes the folder of a process
+/// that was killed.
 class ScratchFolder {
  public:
-  /// Throws std::runtime_error where there is no room for it.
+  /// Throws std::runtime_error where it cannot be made.
   ScratchFolder();
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
@@ -19,7 +19,7 @@ class ScratchFolder {
 
  private:
   std::filesystem::path folder_;
-  int lock_;  ///< a descriptor, which a kill closes
+  int lock_;  ///< the folder, open and locked; the kernel closes it when the process ends
 };
 
 }  // namespace fathom::benchmarks

@@ -6,8 +6,8 @@
 
 namespace fathom::benchmarks {
 
-/// Where a call of an op finds its buffers: in the caches, where the call before left them, or in
-/// memory, since the calls cycle through copies of the buffers.
+/// Where a call of an op finds its buffers. Hot: in the caches, since every call uses the same
+/// ones. Cold: in memory, since the calls cycle through copies.
 enum class Cache { kHot, kCold };
 
 inline constexpr std::array<std::string_view, 2> kCacheNames{"hot", "cold"};

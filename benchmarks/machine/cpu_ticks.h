@@ -6,14 +6,15 @@
 
 namespace fathom::benchmarks {
 
-/// How some CPUs have spent their time since the system's start, in the kernel's ticks.
+/// The time of some CPUs since the system's start, in the kernel's ticks (sysconf(_SC_CLK_TCK) a
+/// second).
 struct CpuTicks {
   double all = 0;
-  double busy = 0;    ///< with processes and interrupts
-  double stolen = 0;  ///< waiting while the hypervisor ran others
+  double busy = 0;    ///< spent on processes and interrupts
+  double stolen = 0;  ///< the hypervisor ran other virtual machines
 };
 
-/// Of `cpus`, by /proc/stat under `root`; none where it does not tell.
+/// The sum over `cpus` in /proc/stat under `root`; no value where that reports none of them.
 std::optional<CpuTicks> cpu_ticks(const std::filesystem::path& root, const std::vector<int>& cpus);
 
 }  // namespace fathom::benchmarks

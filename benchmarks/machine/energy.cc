@@ -10,15 +10,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A number in a file of its own.
+/// The number at the start of a file.
 std::optional<double> number(const fs::path& path) {
   std::ifstream file(path);
   double value = 0;
   return file >> value ? std::optional(value) : std::nullopt;
 }
 
-/// Microjoules by package. Its parts (cores, memory) are zones below it, whose names have another
-/// colon.
+/// Microjoules by package. The zones of its parts (cores, memory) have a second colon in the name.
 std::map<fs::path, double> packages(const fs::path& root) {
   std::map<fs::path, double> found;
   std::error_code absent;
@@ -57,7 +56,8 @@ std::optional<double> Energy::joules() const {
     const auto now = number(path / "energy_uj");
     if (!now) return std::nullopt;
     double more = *now - before;
-    if (more < 0) more += number(path / "max_energy_range_uj").value_or(0);  // begun anew
+    if (more < 0)
+      more += number(path / "max_energy_range_uj").value_or(0);  // the counter wrapped around
     microjoules += more;
   }
   return packages_.empty() || microjoules <= 0 ? std::nullopt : std::optional(microjoules * 1e-6);

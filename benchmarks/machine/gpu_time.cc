@@ -4,7 +4,7 @@
 
 namespace fathom::benchmarks {
 
-// LibTorch's events are made without a clock unless asked.
+// LibTorch's default flags make events without timing.
 GpuTime::Events::Events(c10::Stream on)
     : stream(on),
       begin(on.device_type(), c10::EventFlag::BACKEND_DEFAULT),

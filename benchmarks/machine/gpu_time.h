@@ -8,7 +8,7 @@
 
 namespace fathom::benchmarks {
 
-/// Sums the time that a GPU's current stream spends between begin() and end(), by events. Does
+/// Sums the time between begin() and end() on the GPU's current stream, measured with events. Does
 /// nothing for the CPU.
 class GpuTime {
  public:

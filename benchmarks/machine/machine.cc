@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using Fact = std::optional<MachineFact>;
 
 constexpr std::chrono::milliseconds kWindow(100);  // ten of the kernel's ticks
-constexpr double kBusy = 0.15;                     // of a CPU: more than two ticks
+constexpr double kBusy = 0.15;                     // CPUs: two ticks or more
 constexpr double kStolen = 0.05;
 
 std::string first_line(const fs::path& path) {
@@ -45,7 +45,7 @@ Fact governor(const fs::path& root) {
   return MachineFact{"governor", value,
                      value == "performance"
                          ? ""
-                         : "the clock follows the load; cpupower frequency-set -g performance"};
+                         : "the clock depends on the load; cpupower frequency-set -g performance"};
 }
 
 Fact turbo(const fs::path& root) {
@@ -57,10 +57,10 @@ Fact turbo(const fs::path& root) {
   const std::string off = boost.empty() ? "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo"
                                         : "echo 0 > /sys/devices/system/cpu/cpufreq/boost";
   return MachineFact{"turbo", on ? "on" : "off",
-                     on ? "the clock depends on heat and on other cores; " + off : ""};
+                     on ? "the clock depends on temperature and on other cores; " + off : ""};
 }
 
-/// Two usable CPUs on one core share its units.
+/// CPUs on one core share its execution units.
 Fact siblings(const fs::path& root) {
   std::set<std::string> cores;
   const auto cpus = fixtures::usable_cpus();
@@ -72,7 +72,7 @@ Fact siblings(const fs::path& root) {
   const bool shared = cores.size() < cpus.size();
   return MachineFact{
       "smt", std::to_string(cpus.size()) + " CPUs on " + std::to_string(cores.size()) + " cores",
-      shared ? "threads share cores; leave one CPU a core, as with taskset" : ""};
+      shared ? "threads share cores; use one CPU of each core, as with taskset" : ""};
 }
 
 Fact quota(const fs::path& root) {
@@ -82,11 +82,11 @@ Fact quota(const fs::path& root) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g CPUs", *cpus);
   return MachineFact{"cpu_quota", text,
-                     "whoever uses it up is stopped for the rest of a period; run without a quota, "
-                     "on CPUs of its own (cpuset)"};
+                     "a process that uses it up is stopped for the rest of the period; run without "
+                     "a quota, on reserved CPUs (cpuset)"};
 }
 
-/// Which of them is in brackets: always, madvise or never.
+/// The setting in brackets: always, madvise or never.
 Fact huge_pages(const fs::path& root) {
   const auto line = first_line(root / "sys/kernel/mm/transparent_hugepage/enabled");
   const auto begin = line.find('[');
@@ -95,7 +95,8 @@ Fact huge_pages(const fs::path& root) {
   return MachineFact{"huge_pages", line.substr(begin + 1, end - begin - 1), ""};
 }
 
-/// How many of the usable CPUs spent `work` in a way, by the kernel's ticks of that.
+/// The mean number of usable CPUs that were in the state `way` while `work` ran; doubtful above
+/// `most`.
 Fact during(const fs::path& root, void (*work)(), double CpuTicks::*way, const char* key,
             double most, const char* doubt) {
   const auto cpus = fixtures::usable_cpus();
@@ -110,7 +111,7 @@ Fact during(const fs::path& root, void (*work)(), double CpuTicks::*way, const c
   return MachineFact{key, text, found > most ? doubt : ""};
 }
 
-void rest() { std::this_thread::sleep_for(kWindow); }
+void sleep() { std::this_thread::sleep_for(kWindow); }
 
 void keep_busy() {
   const auto end = std::chrono::steady_clock::now() + kWindow;
@@ -118,16 +119,16 @@ void keep_busy() {
   }
 }
 
-/// While this process rests, all work is others'.
+/// While this process sleeps, only other processes use the CPUs.
 Fact others(const fs::path& root) {
-  return during(root, rest, &CpuTicks::busy, "others", kBusy,
-                "other processes run; wait for them or stop them");
+  return during(root, sleep, &CpuTicks::busy, "others", kBusy,
+                "other processes are running; wait for them or stop them");
 }
 
-/// What the hypervisor gives to others while this process has work for one CPU.
+/// CPUs that the hypervisor takes while this process keeps one busy.
 Fact steal(const fs::path& root) {
   return during(root, keep_busy, &CpuTicks::stolen, "steal", kStolen,
-                "the hypervisor runs others on these CPUs");
+                "the hypervisor runs other virtual machines on these CPUs");
 }
 
 Fact gpu_clock() {
@@ -138,7 +139,7 @@ Fact gpu_clock() {
   if (!now || !highest) return std::nullopt;
   return MachineFact{
       "gpu_clock", std::to_string(*now) + " of " + std::to_string(*highest) + " MHz",
-      nvml->throttled().value_or(false) ? "heat or power holds the GPU's clock down" : ""};
+      nvml->throttled().value_or(false) ? "heat or power throttles the GPU's clock" : ""};
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ namespace fathom::benchmarks {
 struct MachineFact {
   std::string key;    ///< in the context
   std::string value;  ///< as the machine reports it
-  std::string doubt;  ///< why times are doubtful and how to mend it; empty where they are not
+  std::string doubt;  ///< why it makes times unreliable, and the remedy; empty where it does not
 };
 
-/// The CPUs' governor, turbo, simultaneous multithreading and quota; huge pages; the share of the
-/// CPUs that others take in 0.1 s of rest and 0.1 s of work; with a GPU its clock. What the system
-/// does not report is left out. `root` is where /proc and /sys are.
+/// The CPUs' governor, turbo, simultaneous multithreading and quota; huge pages; the CPUs that
+/// other processes use in 0.1 s, and those that the hypervisor takes in another 0.1 s; with a GPU
+/// its clock. What the system does not report is left out. `root` is the folder of /proc and /sys.
 std::vector<MachineFact> machine_facts(bool with_gpu, const std::filesystem::path& root = "/");
 
 }  // namespace fathom::benchmarks

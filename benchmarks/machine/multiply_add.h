@@ -7,16 +7,16 @@
 
 namespace fathom::benchmarks {
 
-/// The widest multiply-add that this CPU has for operands of a precision.
+/// A loop of the CPU's widest multiply-add instruction for operands of a precision.
 struct MultiplyAdd {
-  std::string name;      ///< for example avx512f
-  double flops_a_round;  ///< of run(1) on one core
-  /// Runs `rounds` of independent multiply-adds that never leave the registers; returns their sum,
-  /// so that they stay.
+  std::string name;      ///< the instruction set: avx512f
+  double flops_a_round;  ///< FLOPs of run(1)
+  /// Runs `rounds` rounds of independent multiply-adds in registers on this thread. Returns a sum
+  /// of the results, so that the compiler keeps them.
   float (*run)(int64_t rounds);
 };
 
-/// An empty name where none is known for this CPU.
+/// The name is empty and `run` is null where this CPU has no known one.
 MultiplyAdd widest_multiply_add(fixtures::Precision precision);
 
 }  // namespace fathom::benchmarks

@@ -1,4 +1,4 @@
-// Chosen by CMake for processors without a loop of their own: their peak is the best GEMM's.
+// CMake chooses this file for other processors than x86: their peak is that of the best GEMM.
 #include "benchmarks/machine/multiply_add.h"
 
 namespace fathom::benchmarks {

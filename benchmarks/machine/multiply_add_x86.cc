@@ -5,8 +5,8 @@
 namespace fathom::benchmarks {
 namespace {
 
-// Two pipes with a latency of four to five cycles need ten independent chains; twelve leave room in
-// sixteen registers.
+// Two pipes with a latency of four to five cycles need ten independent chains. Twelve fit sixteen
+// registers, with the factor and the start.
 constexpr int kChains = 12;
 
 // The accumulators converge to start / (1 - factor): no overflow, no denormals.
@@ -60,7 +60,7 @@ MultiplyAdd widest_multiply_add(fixtures::Precision precision) {
   if (precision == fixtures::Precision::kBf16 && __builtin_cpu_supports("avx512bf16") != 0) {
     return {"avx512bf16", 2.0 * 32 * kChains, run_avx512_bf16};
   }
-  // A CPU without products of bf16 multiplies them in fp32.
+  // A CPU without bf16 products computes them in fp32.
   if (__builtin_cpu_supports("avx512f") != 0) return {"avx512f", 2.0 * 16 * kChains, run_avx512};
   if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
     return {"avx2", 2.0 * 8 * kChains, run_avx2};

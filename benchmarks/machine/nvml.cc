@@ -5,7 +5,7 @@
 namespace fathom::benchmarks {
 namespace {
 
-// As in nvml.h of the driver API, which is stable and not needed to build.
+// Constants of nvml.h, whose ABI is stable: the build does not need the header.
 constexpr int kSuccess = 0;
 constexpr int kMultiprocessorClock = 1;
 constexpr unsigned long long kPowerCap = 0x4;
@@ -21,7 +21,7 @@ Function function(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// What `ask` writes, where it is there and succeeds.
+/// The value that `ask` writes; none where the function is absent or fails.
 template <typename Value, typename Function, typename... Arguments>
 std::optional<Value> asked(Function ask, Arguments... arguments) {
   Value value{};

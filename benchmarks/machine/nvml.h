@@ -5,19 +5,20 @@
 
 namespace fathom::benchmarks {
 
-/// NVIDIA's management library, asked about the first GPU. It comes with the driver and is opened
-/// on first use.
+/// NVIDIA's management library (NVML) for the first GPU. It comes with the driver and is opened on
+/// first use. A value is absent where the library does not report it.
 class Nvml {
  public:
-  /// Null where there is none, or it does not start.
+  /// Null where the library is absent or does not initialise.
   static const Nvml* get();
 
   /// Joules since the driver was loaded.
   std::optional<double> energy() const;
-  /// Whether heat or power keeps the clock below what was asked for.
+  /// Whether heat or power keeps the clock below the requested one.
   std::optional<bool> throttled() const;
-  /// Of the multiprocessors, now.
+  /// The current clock of the multiprocessors.
   std::optional<unsigned> clock_mhz() const;
+  /// Their highest clock.
   std::optional<unsigned> highest_clock_mhz() const;
 
  private:

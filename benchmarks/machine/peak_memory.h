@@ -6,13 +6,13 @@
 
 namespace fathom::benchmarks {
 
-/// The most memory in use while this is alive. On the CPU the process's largest resident set, which
-/// Linux keeps as one high-water mark a process; on a GPU what LibTorch's caching allocator had
-/// handed out at most. Either mark is set back at construction.
+/// The most memory in use since construction, which resets the mark. CPU: the process's largest
+/// resident set, which Linux keeps once a process. GPU: the maximum that LibTorch's caching
+/// allocator had handed out.
 class PeakMemory {
  public:
   explicit PeakMemory(fixtures::Device device);
-  /// No value where the kernel does not let the mark be set back.
+  /// No value where the kernel does not allow to reset the mark.
   std::optional<double> bytes() const;
 
  private:

@@ -3,13 +3,17 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/sum.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
+#include "benchmarks/machine/disturbances.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "ops/backends/vendor.h"
 #include "ops/kernels/cuda/library.h"
@@ -26,37 +30,60 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The shortest of several runs: noise only ever adds time. Ends when five runs and 0.1 s have
-/// brought nothing, or after 1 s.
+// Two tries are enough where they agree. The others are for disturbed machines.
+constexpr std::size_t kMaxTries = 5;
+constexpr double kMaxSeconds = 5;  // no further try after them: on large caches one takes seconds
+constexpr double kAgree = 0.02;    // quiet tries are closer
+constexpr double kDisturbed = 0.01;
+
+/// The shortest of several runs, after one to warm up: noise only adds time. Ends after five runs
+/// and 40 ms, or after three and 200 ms.
 double best_seconds(const std::function<void()>& work) {
   work();
   double best = seconds_of(work);
   double spent = best;
-  double last_gain = 0;
-  for (int in_vain = 0; spent < 1 && (in_vain < 5 || spent - last_gain < 0.1); ++in_vain) {
+  for (int runs = 1; runs < 3 || spent < 0.04 || (runs < 5 && spent < 0.2); ++runs) {
     const double seconds = seconds_of(work);
     spent += seconds;
-    if (seconds < 0.99 * best) {
-      last_gain = spent;
-      in_vain = 0;
-    }
     best = std::min(best, seconds);
   }
   return best;
 }
 
+/// The threads start each run together. A run takes less than a millisecond, so that even beside
+/// busy processes some runs lie within a time slice of every thread.
 double multiply_add_flops(const MultiplyAdd& loop, int threads) {
-  constexpr int64_t kRounds = 1'000'000;  // some 4 ms
-  const double seconds = best_seconds([&] {
+  constexpr int64_t kRounds = 100'000;  // some 0.3 ms
+  constexpr std::size_t kRuns = 256;
+  struct Run {
+    Clock::time_point begin;
+    Clock::time_point end;
+  };
+  std::vector<std::vector<Run>> runs(static_cast<std::size_t>(threads), std::vector<Run>(kRuns));
 #pragma omp parallel num_threads(threads)
+  for (auto& run : runs[static_cast<std::size_t>(omp_get_thread_num())]) {
+#pragma omp barrier
+    run.begin = Clock::now();
     benchmark::DoNotOptimize(loop.run(kRounds));
-  });
-  return loop.flops_a_round * kRounds * threads / seconds;
+    run.end = Clock::now();
+  }
+  auto best = Clock::duration::max();
+  for (std::size_t i = 0; i < kRuns; ++i) {
+    Run all = runs[0][i];
+    for (const auto& thread : runs) {
+      all.begin = std::min(all.begin, thread[i].begin);
+      all.end = std::max(all.end, thread[i].end);
+    }
+    best = std::min(best, all.end - all.begin);
+  }
+  const double seconds = std::chrono::duration<double>(best).count();
+  return multiply_add_rate(loop.flops_a_round, kRounds, threads, seconds);
 }
 
-/// A square product of `side`, on one backend.
+/// FLOP/s of a product of two matrices [side, side]; 0 where the backend is absent.
 double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision precision,
                   ops::Backend backend) {
+  if (!ops::is_here(backend, device, precision)) return 0;
   const ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
   ops::FieldLoader fields(shape);
   const auto matmul = ops::op_type("matmul")->make(fields, ops::Pass::kForward);
@@ -65,7 +92,6 @@ double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision pre
   for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);
   const ops::Call call = matmul->call(inputs);
   ops::Tensors outputs = call();
-  if (!ops::is_here(backend, device, precision)) return 0;
   std::unique_ptr<ops::Kernel> kernel;
   if (ops::is_vendor(backend)) {
     kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);
@@ -96,8 +122,6 @@ Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
   return peak;
 }
 
-/// Read and written bytes both count. A copy moves more than that: caches fetch a line that is
-/// about to be written, which an update in place reads anyway.
 Peak measure_cpu_bytes(int threads) {
   fixtures::set_threads(threads);
   const double bytes =
@@ -105,11 +129,14 @@ Peak measure_cpu_bytes(int threads) {
   const at::Tensor from = at::ones({static_cast<int64_t>(bytes / sizeof(float))});
   const at::Tensor to = at::ones_like(from);
   Peak peak;
-  peak.offer(bytes / best_seconds([&] { benchmark::DoNotOptimize(from.sum()); }), "read");
-  peak.offer(2 * bytes / best_seconds([&] { to.copy_(from); }), "copy");
+  const auto offer = [&](const MemoryKernel& kernel, const std::function<void()>& run) {
+    peak.offer(memory_rate(kernel, bytes, best_seconds(run)), kernel.name);
+  };
+  offer(kRead, [&] { benchmark::DoNotOptimize(from.sum()); });
+  offer(kCopy, [&] { to.copy_(from); });
   to.zero_();
-  peak.offer(2 * bytes / best_seconds([&] { to.mul_(1); }), "scale in place");
-  peak.offer(3 * bytes / best_seconds([&] { to.add_(from); }), "add in place");
+  offer(kScale, [&] { to.mul_(1); });
+  offer(kAdd, [&] { to.add_(from); });
   return peak;
 }
 
@@ -133,12 +160,86 @@ Peak measure_cuda_bytes() {
   return peak;
 }
 
+Peak measure_once(const PeakKey& key) {
+  if (key.device == fixtures::Device::kCpu) {
+    return key.precision ? measure_cpu_flops(key.threads, *key.precision)
+                         : measure_cpu_bytes(key.threads);
+  }
+  return key.precision ? measure_cuda_flops(*key.precision) : measure_cuda_bytes();
+}
+
+/// The tries of a key that is being measured.
+struct Measuring {
+  PeakKey key;
+  std::vector<PeakTry> tries = {};
+  double seconds = 0;
+
+  /// One try is enough on a GPU: no other process takes time from its kernels.
+  bool done() const {
+    return key.device == fixtures::Device::kCuda || tries.size() >= kMaxTries ||
+           seconds >= kMaxSeconds || agree(tries);
+  }
+  void try_once() {
+    const TakenTimer taken;
+    PeakTry one;
+    const double spent = seconds_of([&] { one.peak = measure_once(key); });
+    one.disturbed = taken.seconds().all().value_or(0) > kDisturbed * spent;
+    tries.push_back(std::move(one));
+    seconds += spent;
+  }
+};
+
+std::string giga(double rate) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g GFLOP/s", rate / 1e9);
+  return text;
+}
+
 }  // namespace
 
 void Peak::offer(double reached, const std::string& by) {
   if (reached <= rate) return;
   rate = reached;
   from = by;
+}
+
+Peak best_of(std::span<const PeakTry> tries) {
+  Peak best;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const auto& one : tries) {
+    best.offer(one.peak.rate, one.peak.from);
+    slowest = std::min(slowest, one.peak.rate);
+  }
+  best.tries = static_cast<int>(tries.size());
+  if (best.rate > 0) best.spread_pct = 100 * (1 - slowest / best.rate);
+  return best;
+}
+
+bool agree(std::span<const PeakTry> tries) {
+  double best = -1;
+  double second = -1;
+  for (const auto& one : tries) {
+    if (one.disturbed) continue;
+    second = std::max(second, std::min(best, one.peak.rate));
+    best = std::max(best, one.peak.rate);
+  }
+  return second >= 0 && second >= (1 - kAgree) * best;
+}
+
+std::string scaling_doubt(const Peak& one, const Peak& two) {
+  constexpr double kScaling = 1.8;
+  if (one.rate <= 0 || two.rate <= 0 || two.rate >= kScaling * one.rate) return {};
+  return "two threads reach " + giga(two.rate) + ", one reaches " + giga(one.rate) +
+         ": their CPUs share a core, or another process or virtual machine uses one; shares of the "
+         "two-thread peak may be too high";
+}
+
+double multiply_add_rate(double flops_a_round, int64_t rounds, int threads, double seconds) {
+  return flops_a_round * static_cast<double>(rounds) * threads / seconds;
+}
+
+double memory_rate(const MemoryKernel& kernel, double buffer_bytes, double seconds) {
+  return kernel.passes * buffer_bytes / seconds;
 }
 
 std::string bytes_peak_name(fixtures::Device device, int threads) {
@@ -150,22 +251,29 @@ std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Prec
          std::string(name(precision));
 }
 
-const Peak& Peaks::flops(fixtures::Device device, int threads, fixtures::Precision precision) {
-  const auto [place, absent] = peaks_.try_emplace(flops_peak_name(device, threads, precision));
-  if (absent) {
-    place->second = device == fixtures::Device::kCpu ? measure_cpu_flops(threads, precision)
-                                                     : measure_cuda_flops(precision);
-  }
-  return place->second;
+std::string PeakKey::name() const {
+  return precision ? flops_peak_name(device, threads, *precision)
+                   : bytes_peak_name(device, threads);
 }
 
-const Peak& Peaks::bytes(fixtures::Device device, int threads) {
-  const auto [place, absent] = peaks_.try_emplace(bytes_peak_name(device, threads));
-  if (absent) {
-    place->second =
-        device == fixtures::Device::kCpu ? measure_cpu_bytes(threads) : measure_cuda_bytes();
+void Peaks::measure(std::span<const PeakKey> keys) {
+  std::map<std::string, Measuring> measuring;
+  for (const auto& key : keys) {
+    if (!peaks_.contains(key.name())) measuring.try_emplace(key.name(), Measuring{.key = key});
   }
-  return place->second;
+  while (!measuring.empty()) {
+    for (auto& [name, one] : measuring) one.try_once();
+    std::erase_if(measuring, [&](const auto& entry) {
+      if (!entry.second.done()) return false;
+      peaks_[entry.first] = best_of(entry.second.tries);
+      return true;
+    });
+  }
+}
+
+const Peak& Peaks::of(const PeakKey& key) {
+  measure({&key, 1});
+  return peaks_.at(key.name());
 }
 
 double last_level_cache_bytes(fixtures::Device device, int threads) {

@@ -16,7 +16,7 @@ bool native = false;
 
 using Answer = int (*)();
 
-/// LibTorch's own; null where it has no MKL.
+/// The answer of LibTorch's MKL; null where LibTorch has none.
 Answer stock_answer() { return reinterpret_cast<Answer>(dlsym(RTLD_NEXT, kQuestion)); }
 
 }  // namespace
@@ -42,7 +42,7 @@ void set_mkl_dispatch(Mkl mkl) {
 void set_malloc_tuning(Malloc malloc) {
   if (malloc == Malloc::kStock) return;
   if (mallopt(M_MMAP_THRESHOLD, kMinMapped) != 1 || mallopt(M_TRIM_THRESHOLD, INT_MAX) != 1) {
-    throw UsageError("--fathom_malloc=tuned: this C library does not let its malloc be tuned");
+    throw UsageError("--fathom_malloc=tuned: mallopt() of this C library refuses the settings");
   }
 }
 

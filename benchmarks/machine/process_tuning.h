@@ -7,17 +7,17 @@ namespace fathom::benchmarks {
 
 /// How LibTorch's MKL chooses its kernels.
 enum class Mkl {
-  kStock,   ///< as shipped: the widest ones on Intel's CPUs only
-  kNative,  ///< by the CPU's instruction sets, whoever made it
+  kStock,   ///< as shipped: the widest kernels on Intel's CPUs only
+  kNative,  ///< by the instruction sets of the CPU, of any vendor
 };
 
 inline constexpr std::array<std::string_view, 2> kMklNames{"stock", "native"};
 
 constexpr std::string_view name(Mkl mkl) { return kMklNames[static_cast<std::size_t>(mkl)]; }
 
-/// What the C library does with freed memory.
+/// How the C library treats freed memory.
 enum class Malloc {
-  kStock,  ///< returns large blocks to the system and gets them again page by page
+  kStock,  ///< returns large blocks to the system, so that new ones cost page faults
   kTuned,  ///< keeps freed memory
 };
 
@@ -27,7 +27,7 @@ constexpr std::string_view name(Malloc malloc) {
   return kMallocNames[static_cast<std::size_t>(malloc)];
 }
 
-/// Applies to the whole process; call it before MKL's first call, which asks once. Throws
+/// Applies to the whole process. Call it before the first call of MKL, which asks only once. Throws
 /// UsageError where this LibTorch has no MKL that asks.
 void set_mkl_dispatch(Mkl mkl);
 
@@ -37,7 +37,7 @@ void set_malloc_tuning(Malloc malloc);
 }  // namespace fathom::benchmarks
 
 extern "C" {
-/// MKL calls this to ask whether the CPU is Intel's. The program's own definition comes first in
-/// LibTorch's symbol lookup.
+/// MKL calls this to ask whether the CPU is Intel's. The program's definition precedes MKL's own in
+/// the symbol lookup.
 int mkl_serv_intel_cpu_true();
 }

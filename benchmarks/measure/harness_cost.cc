@@ -1,8 +1,8 @@
-// What the timed loop adds to a step, beside a bare Google Benchmark loop over the same step in the
-// same process: an empty one, a short op, and the shortest of a workload, on one thread.
+// Compares the timed loop with a bare Google Benchmark loop over the same step, in one process on
+// one thread: an empty step, a short op, and the shortest step of a workload.
 //   build/default/harness_cost --benchmark_repetitions=9
 //   --benchmark_enable_random_interleaving=true
-// The harness may add 200 ns to a step, and 1 % to an op of 5 us and to memnet/infer.
+// The timed loop may add 200 ns to a step, and 1 % to an op of 5 us and to memnet/infer.
 #include <chrono>
 
 #include "benchmarks/google_benchmark.h"
@@ -14,8 +14,8 @@
 namespace fathom::benchmarks {
 namespace {
 
-/// A step that does nothing once it is warm. How long it takes until then decides whether the loop
-/// gives it samples of its own.
+/// A step that does nothing once it is warm. Its time before that decides how many steps share a
+/// sample.
 class EmptyTask final : public Task {
  public:
   explicit EmptyTask(double seconds_while_cold) : seconds_(seconds_while_cold) {}
@@ -51,7 +51,7 @@ std::unique_ptr<Task> make_memnet() {
   return make_model_task(memnet, {.mode = models::Mode::kInfer, .batch = memnet.batch});
 }
 
-/// A product that takes some 5 us.
+/// A matrix product of about 5 us.
 std::unique_ptr<Task> make_short_op() {
   const auto rows = ops::parse_shapes(
       R"({"workload": "harness", "rows": [

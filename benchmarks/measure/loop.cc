@@ -23,17 +23,17 @@ constexpr int kMinSamples = 3;
 constexpr double kSingleSampleSeconds = 20;
 constexpr std::size_t kMinForPercentiles = 5;
 
-// Two clock reads cost some 50 ns: 0.25 % of a sample at most. A GPU sample also pays one
+// Two clock reads cost some 50 ns, 0.25 % of this sample. A GPU sample also pays for one
 // synchronisation and two events.
 constexpr double kShortestSample = 20e-6;
 constexpr double kShortestGpuSample = 1e-3;
 
-// Warm-up ends when a step is no longer faster than the best before it by more than this.
+// Warm-up ends when a step is at most this share faster than the fastest one before it.
 constexpr double kSteady = 0.02;
 constexpr double kMinWarmUp = 0.05;
 constexpr double kMaxWarmUp = 60;
 constexpr int kMaxWarmUpSteps = 10;
-constexpr double kLongSteps = 1;  // seconds from which kMaxWarmUpSteps are enough
+constexpr double kLongSteps = 1;  // kMaxWarmUpSteps are enough where they took this many seconds
 
 // Profiled steps after each pass.
 constexpr double kProfileSeconds = 0.3;
@@ -75,6 +75,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
     set_counters(state, row, samples);
     TimedPass pass{.median_us = percentile(sorted(samples.us), 0.50),
+                   .taken_us = samples.taken_us,
                    .samples = {},
                    .op_types = {},
                    .op_shapes = {}};
@@ -92,7 +93,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
   }
 }
 
-/// On a task of its own: the memory log knows only the tensors that it saw made.
+/// On a new task: the memory log only knows tensors that were made while it recorded.
 Counters Loop::measure_memory(const Row& row) {
   forget();
   stage_(row, "measuring memory of");
@@ -142,6 +143,7 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kMinSamples;
   Samples samples{.steps_per_sample = steps, .us = {}};
   GpuTime gpu(row.device);
+  const TakenTimer taken;
   Disturbances disturbances;
   const Energy energy(row.device);
   samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
@@ -161,6 +163,10 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
     }
   }
   const auto timed = static_cast<double>(steps * std::ssize(samples.us));
+  const TakenTime seconds_taken = taken.seconds();
+  if (seconds_taken.stolen) set(state, "stolen_us", *seconds_taken.stolen * 1e6 / timed);
+  if (seconds_taken.waiting) set(state, "waiting_us", *seconds_taken.waiting * 1e6 / timed);
+  if (const auto all = seconds_taken.all()) samples.taken_us = *all * 1e6 / timed;
   if (const auto spent = gpu.seconds()) samples.gpu_us = *spent * 1e6 / timed;
   if (const auto spent = energy.joules()) set(state, "energy_j", *spent / timed);
   if (const auto steps_hit = disturbances.steps()) {
@@ -171,6 +177,24 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
       set(state, "gpu_throttled", *throttled ? 1 : 0);
   }
   return samples;
+}
+
+void Loop::run_all(std::span<const Row> rows, std::span<RowRecord> records,
+                   benchmark::BenchmarkReporter& reporter) {
+  benchmark::ClearRegisteredBenchmarks();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    benchmark::RegisterBenchmark(rows[i].name.c_str(),
+                                 [this, &row = rows[i], &record = records[i]](
+                                     benchmark::State& state) { run(state, row, record); })
+        ->MeasureProcessCPUTime()
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+  // The rows are filtered already. With "^" Google Benchmark skips a search that is quadratic in
+  // the number of rows.
+  benchmark::SetBenchmarkFilter("^");
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::ClearRegisteredBenchmarks();
 }
 
 void Loop::set_counters(benchmark::State& state, const Row& row, const Samples& samples) {
@@ -210,7 +234,11 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
   const auto steps = std::clamp<int64_t>(singly ? std::max<int64_t>(enough, timed_steps) : enough,
                                          1, kMaxProfiledSteps);
   if (row.profiling == Profiling::kOpShapes) {
+    const TakenTimer taken;
     pass.op_shapes = ops::shape_profile([this] { task_->run(); }, steps);
+    if (const auto all = taken.seconds().all()) {
+      pass.profile_taken_us = *all * 1e6 / static_cast<double>(steps);
+    }
     return;
   }
   pass.op_types = profile_steps(*task_, row.device, steps, singly);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "benchmarks/google_benchmark.h"
@@ -13,12 +14,11 @@
 namespace fathom::benchmarks {
 
 /// The one timed loop: builds a row's task, checks it, warms it up, times it and sets its counters.
-/// Google Benchmark calls it several times for a row, so it keeps the task until a row of another
-/// subject comes.
+/// Google Benchmark calls it several times for a row, so it keeps the task until it gets a row of
+/// another subject.
 class Loop {
  public:
-  /// `stage` hears what the loop is about to do with a row ("building", "warming up", "timing"),
-  /// outside timed work.
+  /// Called before each stage of a row ("building", "warming up", "timing"), outside timed work.
   using Stage = std::function<void(const Row&, const char*)>;
 
   Loop(Peaks& peaks, Stage stage) : peaks_(peaks), stage_(std::move(stage)) {}
@@ -26,6 +26,11 @@ class Loop {
   /// The body of the benchmark; adds a pass to the row's record. An exception becomes the row's
   /// error.
   void run(benchmark::State& state, const Row& row, RowRecord& record);
+
+  /// Registers `rows` with Google Benchmark in place of all others and runs them. records[i] is the
+  /// record of rows[i].
+  void run_all(std::span<const Row> rows, std::span<RowRecord> records,
+               benchmark::BenchmarkReporter& reporter);
 
  private:
   Counters measure_memory(const Row& row);
@@ -40,9 +45,9 @@ class Loop {
   Stage stage_;
   std::string subject_;
   std::unique_ptr<Task> task_;
-  int warm_threads_ = 0;       ///< the count that task_ is warm at
-  double first_seconds_ = 0;   ///< of task_ at warm_threads_
-  double steady_seconds_ = 0;  ///< likewise, the fastest warm-up step
+  int warm_threads_ = 0;       ///< the thread count at which task_ is warm; 0: none
+  double first_seconds_ = 0;   ///< the first step of task_ at warm_threads_
+  double steady_seconds_ = 0;  ///< the fastest warm-up step at warm_threads_
 };
 
 }  // namespace fathom::benchmarks

@@ -16,15 +16,18 @@ namespace fathom::benchmarks {
 struct Samples {
   int64_t steps_per_sample = 1;
   std::vector<double> us;  ///< microseconds a step, each the mean of steps_per_sample, in order
-  std::optional<double> gpu_us = {};  ///< microseconds a step on the GPU, the mean of all samples
+  std::optional<double> gpu_us = {};    ///< microseconds a step on the GPU, the mean of all samples
+  std::optional<double> taken_us = {};  ///< microseconds a step that others took (TakenTime)
 };
 
 /// What one pass keeps beside Google Benchmark's counters.
 struct TimedPass {
-  double median_us;                            ///< of a step
-  Samples samples;                             ///< empty unless row.samples
-  std::optional<StepProfile> op_types;         ///< with Profiling::kOpTypes
-  std::optional<ops::ShapeProfile> op_shapes;  ///< with Profiling::kOpShapes
+  double median_us;                             ///< of a step
+  std::optional<double> taken_us = {};          ///< as in Samples
+  Samples samples;                              ///< empty unless row.samples
+  std::optional<StepProfile> op_types;          ///< with Profiling::kOpTypes
+  std::optional<ops::ShapeProfile> op_shapes;   ///< with Profiling::kOpShapes
+  std::optional<double> profile_taken_us = {};  ///< a step of op_shapes, as taken_us
 };
 
 /// What the loop keeps of a row until its runs are reported.
@@ -33,16 +36,16 @@ struct RowRecord {
   std::vector<TimedPass> passes;   ///< those that did not fail, oldest first
 };
 
-/// The outcome of a row, which every sink gets once, after the last repetition.
+/// The result of a row. Every sink gets it once, after the last repetition.
 struct RowResult {
   using Run = benchmark::BenchmarkReporter::Run;
 
   const Row* row = nullptr;
   std::vector<Run> failures = {};  ///< runs without a measurement
-  /// The measured runs with finite counters only, and after them those of the op types inside the
-  /// step. First the repetitions, then the aggregates over them.
+  /// The measured runs, then the runs of the op types inside the step; of each the repetitions
+  /// first, then their aggregates. Counters are finite.
   std::vector<Run> runs = {};
-  std::vector<TimedPass> repetitions = {};  ///< empty for a row of another process
+  std::vector<TimedPass> repetitions = {};  ///< empty where another process ran the row
   std::string samples = {};                 ///< lines of --fathom_samples
 };
 

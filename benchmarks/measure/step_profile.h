@@ -14,10 +14,10 @@ struct StepProfile {
   int64_t steps;
   double cpu_seconds;                ///< of the process
   ops::Profile ops;                  ///< of all steps together
-  std::vector<ops::Profile> series;  ///< of each step where they are profiled singly
+  std::vector<ops::Profile> series;  ///< of each step, where each is profiled separately
 };
 
-/// Runs `steps` steps of `task` under the profiler; `singly` profiles each step for itself (CPU
+/// Runs `steps` steps of `task` under the profiler; `singly` profiles each one separately (CPU
 /// only).
 StepProfile profile_steps(Task& task, fixtures::Device device, int64_t steps, bool singly);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <string_view>
 
 namespace fathom::benchmarks {
 namespace {
@@ -14,7 +15,7 @@ const char* flag_value(const std::string& argument, const std::string& flag) {
   return argument[flag.size()] == '=' ? argument.c_str() + flag.size() + 1 : nullptr;
 }
 
-/// As Google Benchmark reads a value: all but these mean true.
+/// Reads a boolean as Google Benchmark does: every value is true except these.
 bool is_true(std::string value) {
   std::transform(value.begin(), value.end(), value.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
@@ -45,6 +46,14 @@ bool lists_tests(const std::vector<std::string>& arguments) {
 bool displays_aggregates_only(const std::vector<std::string>& arguments) {
   return is_true(google_benchmark_value(arguments, "--benchmark_display_aggregates_only",
                                         "BENCHMARK_DISPLAY_AGGREGATES_ONLY", "false"));
+}
+
+bool uses_colors(const std::vector<std::string>& arguments) {
+  const std::string value =
+      google_benchmark_value(arguments, "--benchmark_color", "BENCHMARK_COLOR", "auto");
+  if (value != "auto") return is_true(value);
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
 }
 
 const std::vector<std::string>& google_benchmark_flags() {

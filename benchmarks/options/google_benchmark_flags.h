@@ -5,17 +5,20 @@
 
 namespace fathom::benchmarks {
 
-/// The value that Google Benchmark takes for one of its flags: the last one in `arguments`, else
-/// the environment's `variable`, else `fallback`. Google Benchmark has no function for it.
+/// The value that Google Benchmark uses for one of its flags: the last one in `arguments`, else the
+/// environment variable `variable`, else `fallback`. Google Benchmark has no function for it.
 std::string google_benchmark_value(const std::vector<std::string>& arguments,
                                    const std::string& flag, const char* variable,
                                    const std::string& fallback);
 
-/// Whether names are to be listed, and nothing to be run (--benchmark_list_tests).
+/// Whether the program only prints the names of the rows (--benchmark_list_tests).
 bool lists_tests(const std::vector<std::string>& arguments);
 
-/// Whether the display shows aggregates only (--benchmark_display_aggregates_only).
+/// Whether the display shows only aggregates of repetitions (--benchmark_display_aggregates_only).
 bool displays_aggregates_only(const std::vector<std::string>& arguments);
+
+/// Whether results on a terminal have colors (--benchmark_color).
+bool uses_colors(const std::vector<std::string>& arguments);
 
 /// Every flag of Google Benchmark 1.7.1.
 const std::vector<std::string>& google_benchmark_flags();

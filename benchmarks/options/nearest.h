@@ -6,8 +6,8 @@
 
 namespace fathom::benchmarks {
 
-/// The candidates that `typed` most likely meant, best first, at most `count`: those that hold
-/// something closest to it by edit distance. Empty where nothing is close.
+/// Returns at most `count` candidates that contain something close to `typed` by edit distance,
+/// closest first. A candidate further than half the length of `typed` is left out.
 std::vector<std::string> nearest(std::string_view typed, const std::vector<std::string>& candidates,
                                  std::size_t count);
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <span>
+#include <sstream>
 
 #include "benchmarks/error.h"
 
@@ -11,135 +12,162 @@ namespace {
 
 constexpr int64_t kMaxBatch = 1 << 16;
 constexpr int kMaxThreads = 1 << 12;
-constexpr int64_t kMinReplay = 100;  // Fathom learns from there on
+constexpr int64_t kMinReplay = 100;  // Fathom starts to learn after this many frames
 constexpr int64_t kMaxReplay = 10'000'000;
 
-/// Values with commas between them.
+constexpr std::size_t kHelpColumns = 100;
+constexpr std::size_t kHelpIndent = 34;  // where the sentences of --help begin
+
+/// An option whose value is a list with commas.
 template <typename Values>
 CLI::Option* list(CLI::App& app, const char* flag, Values& values, const char* help) {
-  return app.add_option(flag, values, help)->delimiter(',')->type_name("LIST");
+  return app.add_option(flag, values, help)->delimiter(',')->option_text("LIST");
+}
+
+template <typename Value>
+CLI::Option* file(CLI::App& app, const char* flag, Value& value, const char* help) {
+  return app.add_option(flag, value, help)->option_text("FILE");
 }
 
 CLI::Validator names(std::span<const std::string_view> table) {
   return CLI::IsMember(std::vector<std::string>(table.begin(), table.end()));
 }
 
-/// What the rows differ in.
-void declare_axes(CLI::App& app, Options& options, RawOptions& raw) {
-  list(app, "--fathom_device", raw.devices, "devices (default: those present)")
+/// An option whose value is one of `table`.
+CLI::Option* choice(CLI::App& app, const char* flag, std::string& value,
+                    std::span<const std::string_view> table, const char* help) {
+  std::string text;
+  for (const auto name : table) text += (text.empty() ? "" : "|") + std::string(name);
+  return app.add_option(flag, value, help)->option_text(text)->check(names(table));
+}
+
+void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
+  app.option_defaults()->group("What to run");
+  list(app, "--fathom_device", raw.devices, "runs on cpu, cuda (default: the devices present)")
       ->check(names(fixtures::kDeviceNames));
   list(app, "--fathom_threads", options.threads,
-       "threads of each step (default: 1, 2, 4, ... up to the usable cores)")
+       "sets the threads of CPU rows (default: 1, 2, 4, ... and all cores)")
       ->check(CLI::Range(1, kMaxThreads));
-  list(app, "--fathom_batch", options.batches, "batch sizes of the models (default: Fathom's)")
+  list(app, "--fathom_batch", options.batches,
+       "sets the batch sizes of the workloads (default: Fathom's)")
       ->check(CLI::Range(int64_t{1}, kMaxBatch));
-  list(app, "--fathom_precision", raw.precisions, "fp32 (default), tf32 on a GPU, bf16 by autocast")
+  list(app, "--fathom_precision", raw.precisions,
+       "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)")
       ->check(names(fixtures::kPrecisionNames));
-  list(app, "--fathom_backend", raw.backends, "whose code runs (default: every one that a row has)")
+  list(app, "--fathom_backend", raw.backends,
+       "runs ops with torch, onednn, cublas, cudnn, native (default: all)")
       ->check(names(ops::kBackendNames));
   list(app, "--fathom_cache", raw.caches,
-       "hot (default): an op finds its buffers where its last call left them; cold: in memory")
+       "hot: an op finds its buffers where its last call left them; cold: in memory (default: hot)")
       ->check(names(kCacheNames));
+  file(app, "--fathom_shapes", options.shapes, "adds rows with the op shapes of this JSON file");
+  choice(app, "--fathom_study", raw.study, kStudyNames,
+         "runs the rows for a report, minutes (short) or hours (full); needs --benchmark_out");
+  app.add_option("--fathom_explain", raw.explain,
+                 "runs a step and its ops, and prints why the step takes its time")
+      ->option_text("WORKLOAD/MODE");
 }
 
-/// The whole process.
-void declare_process(CLI::App& app, Options& options, RawOptions& raw) {
-  app.add_option(
-         "--fathom_mkl", raw.mkl,
-         "native: LibTorch's MKL takes its widest kernels on any maker's CPU (default: stock)")
-      ->type_name("CHOICE")
-      ->check(names(kMklNames));
-  app.add_option("--fathom_malloc", raw.malloc,
-                 "tuned: the C library keeps freed memory for the next step (default: stock)")
-      ->type_name("CHOICE")
-      ->check(names(kMallocNames));
-  app.add_option("--fathom_seed", options.seed, "seed of weights, data and dropout (default: 0)")
-      ->type_name("N")
+void declare_conditions(CLI::App& app, Options& options, RawOptions& raw) {
+  app.option_defaults()->group("How to run it");
+  choice(app, "--fathom_mkl", raw.mkl, kMklNames,
+         "native: MKL uses its widest vector instructions on every CPU, not only on Intel's "
+         "(default: stock)");
+  choice(app, "--fathom_malloc", raw.malloc, kMallocNames,
+         "tuned: malloc keeps freed memory for later steps (default: stock)");
+  app.add_option("--fathom_seed", options.seed, "seeds weights, data and dropout (default: 0)")
+      ->option_text("N")
       ->check(CLI::NonNegativeNumber);
-}
-
-/// Where data comes from.
-void declare_data(CLI::App& app, Options& options, RawOptions& raw) {
   app.add_option("--fathom_data", raw.data,
-                 "read data sets from there, a sub-folder each (default: synthetic data)")
-      ->type_name("DIR");
-  app.add_flag("--fathom_strict_data", options.data.strict,
-               "a broken item of a data set ends its load (default: up to 1 % are skipped)");
-  app.add_option("--fathom_rom", raw.rom,
-                 "play this Atari 2600 game (default: a built-in one; needs -DFATHOM_ALE=ON)")
-      ->type_name("FILE");
+                 "reads data sets from sub-folders of DIR (default: synthetic data)")
+      ->option_text("DIR");
+  choice(app, "--fathom_data_errors", raw.data_errors, kDataErrorsNames,
+         "skips up to 1 % broken items or fails at the first (default: skip)");
+  file(app, "--fathom_rom", raw.rom,
+       "plays this Atari 2600 game; needs a build with -DFATHOM_ALE=ON (default: a built-in game)");
   app.add_option("--fathom_replay", options.replay,
-                 "frames of 7,056 bytes in the replay memory of fixture rows (default: 100000)")
-      ->type_name("N")
+                 "sets the frames of the replay memory in fixtures (default: 100000)")
+      ->option_text("N")
       ->check(CLI::Range(kMinReplay, kMaxReplay));
 }
 
-/// What is done with the rows.
-void declare_modes(CLI::App& app, Options& options, RawOptions& raw) {
-  app.add_option("--fathom_record", options.record,
-                 "writes the op shapes of each workload's steps to this folder and leaves")
-      ->type_name("DIR");
-  app.add_flag("--fathom_profile", options.profile,
-               "after each model row, a row for each op type inside the step");
+void declare_records(CLI::App& app, Options& options) {
+  app.option_defaults()->group("What to record");
+  app.add_flag("--fathom_profile", options.profile, "adds a row for each op type inside a step");
   app.add_flag("--fathom_memory", options.memory,
-               "with each model row, its memory: weights, gradients, feature maps, ...");
-  app.add_option("--fathom_explain", raw.explain,
-                 "runs this step and its ops alone, and prints where its time goes")
-      ->type_name("WORKLOAD/MODE");
-  app.add_option("--fathom_study", raw.study,
-                 "runs what the figures of results/report need: short, some minutes; full, hours")
-      ->type_name("CHOICE")
-      ->check(names(kStudyNames));
+               "adds each step's memory by class: weights, gradients, feature maps");
+  file(app, "--fathom_samples", options.samples, "writes the time of every step as JSON lines");
+  file(app, "--fathom_peaks", options.peaks,
+       "reads the machine's peaks from an earlier --benchmark_out file (default: measures them)");
 }
 
-/// Files beside --benchmark_out.
-void declare_files(CLI::App& app, Options& options) {
-  app.add_option("--fathom_samples", options.samples,
-                 "write every step's time there, as JSON lines")
-      ->type_name("FILE");
-  app.add_option("--fathom_shapes", options.shapes, "add the op shapes of this file")
-      ->type_name("FILE");
+void declare_robustness(CLI::App& app, Options& options, RawOptions& raw) {
+  app.option_defaults()->group("Robustness");
   app.add_flag("--fathom_resume", options.resume,
-               "keep the rows that --benchmark_out holds and run the others");
-}
-
-/// A process for each row.
-void declare_isolation(CLI::App& app, Options& options) {
-  app.add_flag("--fathom_isolate", options.isolate,
-               "run each row in a process of its own: a crash, a hang or want of memory ends that "
-               "row alone");
+               "keeps the rows in the --benchmark_out file and runs the others");
+  app.add_flag(
+      "--fathom_isolate", options.isolate,
+      "runs each row in its own process: a crash, a hang or lack of memory ends only that row");
   app.add_option("--fathom_limit_seconds", options.limit_seconds,
-                 "of an isolated row, its building included (default: 3600)")
-      ->type_name("N")
+                 "limits the time of a row, set-up included; implies --fathom_isolate (default: "
+                 "3600)")
+      ->option_text("N")
       ->check(CLI::PositiveNumber);
   app.add_option("--fathom_limit_gb", options.limit_gb,
-                 "of an isolated row's own memory (default: what is free when it starts)")
-      ->type_name("N")
+                 "limits the memory of a row; implies --fathom_isolate (default: the memory free "
+                 "at its start)")
+      ->option_text("N")
       ->check(CLI::PositiveNumber);
+  choice(app, "--fathom_machine_check", raw.machine_check, kMachineCheckNames,
+         "checks for what makes times unreliable: warns, exits, or skips the check (default: "
+         "warn)");
 }
 
-/// The machine and its peaks.
-void declare_machine(CLI::App& app, Options& options) {
-  app.add_flag("--fathom_strict", options.strict,
-               "refuse to measure where the machine makes times doubtful (default: say so)");
-  app.add_flag("--fathom_unchecked", options.unchecked, "spare the look at the machine, 0.2 s");
-  app.add_option("--fathom_peaks", options.peaks,
-                 "take the machine's peaks from this file of --benchmark_out (default: measure)")
-      ->type_name("FILE");
-  app.add_flag("--fathom_models", options.models, "print the table of workloads and leave");
-  app.add_flag("--fathom_ops", options.ops,
-               "print the op types with the fields of their shapes and leave");
+void declare_exits(CLI::App& app, Options& options) {
+  app.option_defaults()->group("Print and exit");
+  app.add_flag("--fathom_models", options.models, "prints the table of workloads");
+  app.add_flag("--fathom_ops", options.ops, "prints the op types and the fields of their shapes");
+  app.add_option("--fathom_record", options.record,
+                 "writes the op shapes of the workloads in matching rows to DIR")
+      ->option_text("DIR");
 }
 
-/// Every --fathom_ option: its name, its help, its values. --help shows them in this order.
+/// Declares all --fathom_ options, in the order of --help.
 void declare(CLI::App& app, Options& options, RawOptions& raw) {
-  declare_axes(app, options, raw);
-  declare_process(app, options, raw);
-  declare_data(app, options, raw);
-  declare_modes(app, options, raw);
-  declare_files(app, options);
-  declare_isolation(app, options);
-  declare_machine(app, options);
+  app.set_help_flag();
+  declare_rows(app, options, raw);
+  declare_conditions(app, options, raw);
+  declare_records(app, options);
+  declare_robustness(app, options, raw);
+  declare_exits(app, options);
+}
+
+/// A flag and its sentence, wrapped at kHelpColumns.
+std::string help_entry(const std::string& flag, const std::string& sentence) {
+  std::string line = "  " + flag;
+  std::string text;
+  if (line.size() + 2 > kHelpIndent) {
+    text = line + '\n';
+    line.clear();
+  }
+  line.resize(kHelpIndent, ' ');
+  std::istringstream words(sentence);
+  bool first = true;
+  for (std::string word; words >> word; first = false) {
+    if (line.size() + 1 + word.size() > kHelpColumns) {
+      text += line + '\n';
+      line.assign(kHelpIndent, ' ');
+      first = true;
+    }
+    line += (first ? "" : " ") + word;
+  }
+  return text + line + '\n';
+}
+
+std::string help_entry(const CLI::Option& option) {
+  const std::string& value = option.get_option_text();
+  return help_entry(option.get_name() + (value.empty() ? "" : "=" + value),
+                    option.get_description());
 }
 
 }  // namespace
@@ -172,10 +200,36 @@ std::vector<std::string> option_names() {
 std::string options_help() {
   Options options;
   RawOptions raw;
-  CLI::App app{"Fathom's workloads and their ops as Google Benchmarks."};
-  app.set_help_flag();
+  CLI::App app;
   declare(app, options, raw);
-  return app.help("fathom_bench");
+  std::string text =
+      "Usage: fathom_bench [OPTION]...\n"
+      "Times the training and inference steps of Fathom's networks, and their ops one by one.\n"
+      "Values with commas are lists: --fathom_threads=1,2 gives a row for each.\n"
+      "\nGoogle Benchmark's most used flags:\n" +
+      help_entry("--benchmark_filter=REGEX",
+                 "runs the rows whose names match; -REGEX excludes them (default: all)") +
+      help_entry("--benchmark_out=FILE", "writes all results as JSON") +
+      help_entry("--benchmark_repetitions=N", "runs each row N times (default: 1)") +
+      help_entry("--benchmark_min_time=N",
+                 "sets the minimum time of a repetition in seconds (default: 0.5)") +
+      help_entry("--benchmark_format=FORMAT",
+                 "prints console, json or csv (default: console, narrower on a tty)") +
+      help_entry("--benchmark_list_tests", "prints the names of the rows and exits") +
+      "  All flags: https://github.com/google/benchmark/blob/main/docs/user_guide.md\n";
+  for (const auto& group : app.get_groups()) {
+    text += '\n' + group + ":\n";
+    for (const auto* option : app.get_options()) {
+      if (option->get_group() == group) text += help_entry(*option);
+    }
+  }
+  return text + help_entry("--help", "prints this text") +
+         "\nExamples:\n"
+         "  fathom_bench --benchmark_filter=vgg/train --fathom_threads=2 --fathom_profile\n"
+         "  fathom_bench --benchmark_filter=^op/conv2d/vgg --benchmark_repetitions=9 "
+         "--benchmark_out=a.json\n"
+         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row matches, 4 a row "
+         "failed\n";
 }
 
 }  // namespace fathom::benchmarks

@@ -1,6 +1,7 @@
 #include "benchmarks/options/options.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "benchmarks/error.h"
@@ -12,7 +13,19 @@
 namespace fathom::benchmarks {
 namespace {
 
-/// The enum value of a name; `names` holds them in the enum's order.
+/// Options that had another name: the old flag, and what replaces it.
+struct Renamed {
+  std::string_view flag;
+  std::string_view now;
+};
+
+constexpr std::array<Renamed, 3> kRenamed{{
+    {"--fathom_strict", "--fathom_machine_check=refuse"},
+    {"--fathom_unchecked", "--fathom_machine_check=off"},
+    {"--fathom_strict_data", "--fathom_data_errors=fail"},
+}};
+
+/// The enum value of a name; `names` are in the enum's order.
 template <typename Value, typename Names>
 Value value(const std::string& typed, const Names& names) {
   return static_cast<Value>(std::find(names.begin(), names.end(), typed) - names.begin());
@@ -28,7 +41,7 @@ std::vector<Value> values(const std::vector<std::string>& typed, const Names& na
 template <typename Value>
 void refuse_repeats(const char* flag, const std::vector<Value>& list) {
   if (std::set<Value>(list.begin(), list.end()).size() != list.size()) {
-    throw UsageError(std::string(flag) + ": the same value twice, expected each once");
+    throw UsageError(std::string(flag) + ": a value occurs twice, expected each value once");
   }
 }
 
@@ -46,7 +59,7 @@ StepName step_name(const std::string& typed) {
                                  : "; did you mean " + best[0] + "?"));
 }
 
-/// Splits the command line; returns our arguments.
+/// Splits the command line into ours, which it returns, and Google Benchmark's.
 std::vector<std::string> take_arguments(int argc, char** argv, Options& options) {
   std::vector<std::string> ours;
   for (int i = 0; i < argc; ++i) {
@@ -67,11 +80,13 @@ void convert(const RawOptions& raw, Options& options) {
   options.devices = values<fixtures::Device>(raw.devices, fixtures::kDeviceNames);
   options.precisions = values<fixtures::Precision>(raw.precisions, fixtures::kPrecisionNames);
   options.data.directory = raw.data;
+  options.data.fail_at_first_error = raw.data_errors == kDataErrorsNames[1];
   options.data.rom = raw.rom;
   options.backends = values<ops::Backend>(raw.backends, ops::kBackendNames);
   options.caches = values<Cache>(raw.caches, kCacheNames);
   options.mkl = value<Mkl>(raw.mkl, kMklNames);
   options.malloc = value<Malloc>(raw.malloc, kMallocNames);
+  options.machine_check = value<MachineCheck>(raw.machine_check, kMachineCheckNames);
   refuse_repeats("--fathom_device", options.devices);
   refuse_repeats("--fathom_threads", options.threads);
   refuse_repeats("--fathom_batch", options.batches);
@@ -80,8 +95,8 @@ void convert(const RawOptions& raw, Options& options) {
   refuse_repeats("--fathom_cache", options.caches);
 }
 
-/// Google Benchmark reports every run to us. We choose what the display shows, and write JSON files
-/// so that they are whole at every moment; files in other formats are Google Benchmark's.
+/// Takes over the flags of the display and of JSON files: Display and JsonFile write both. Google
+/// Benchmark writes files in other formats itself.
 void take_outputs(Options& options) {
   auto& arguments = options.google_benchmark;
   options.console = google_benchmark_value(arguments, "--benchmark_format", "BENCHMARK_FORMAT",
@@ -94,7 +109,7 @@ void take_outputs(Options& options) {
     options.out = out;
     arguments.emplace_back("--benchmark_out=");
   } else if (!options.samples.empty()) {
-    throw UsageError("--fathom_samples: goes with --benchmark_out_format=json, found " + format);
+    throw UsageError("--benchmark_out_format=" + format + ": with --fathom_samples expected json");
   }
   if (options.display_aggregates_only) {
     arguments.emplace_back("--benchmark_display_aggregates_only=false");
@@ -124,9 +139,13 @@ Options parse_options(int argc, char** argv) {
 }
 
 void refuse_argument(const std::string& argument) {
-  std::vector<std::string> known = google_benchmark_flags();
-  for (const auto& flag : option_names()) known.push_back(flag);
   const std::string flag = argument.substr(0, argument.find('='));
+  for (const auto& [old, now] : kRenamed) {
+    if (flag == old) throw UsageError(flag + ": was renamed, expected " + std::string(now));
+  }
+  std::vector<std::string> known = google_benchmark_flags();
+  for (const auto& name : option_names()) known.push_back(name);
+  known.emplace_back("--help");
   if (std::find(known.begin(), known.end(), flag) != known.end()) {
     throw UsageError(argument + ": " + flag + " takes no such value; --help lists the options");
   }

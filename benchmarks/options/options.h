@@ -17,7 +17,7 @@
 
 namespace fathom::benchmarks {
 
-/// A step of a workload, as in vgg/train.
+/// A step of a workload, as in "vgg/train".
 struct StepName {
   std::string workload;
   models::Mode mode;
@@ -25,15 +25,23 @@ struct StepName {
   bool operator==(const StepName&) const = default;
 };
 
-/// The rows that the figures of a report need.
+/// Sets of rows for a report.
 enum class Study { kShort, kFull };
 
 inline constexpr std::array<std::string_view, 2> kStudyNames{"short", "full"};
 
+/// What happens where the machine makes times unreliable.
+enum class MachineCheck { kWarn, kRefuse, kOff };
+
+inline constexpr std::array<std::string_view, 3> kMachineCheckNames{"warn", "refuse", "off"};
+
+/// Values of --fathom_data_errors; "fail" sets DataSource::fail_at_first_error.
+inline constexpr std::array<std::string_view, 2> kDataErrorsNames{"skip", "fail"};
+
 /// The command line. An empty list means the default of each row.
 struct Options {
   std::vector<fixtures::Device> devices;
-  std::vector<int> threads;  ///< of CPU rows; GPU rows run with one
+  std::vector<int> threads;  ///< of CPU rows; GPU rows have one thread
   std::vector<int64_t> batches;
   std::vector<double> batch_scales{1};  ///< factors on Fathom's batch, used without `batches`
   std::vector<fixtures::Precision> precisions;
@@ -45,26 +53,25 @@ struct Options {
   fixtures::DataSource data;
   int64_t replay = 100'000;         ///< frames in the replay memory of fixture rows
   std::string record;               ///< folder for recorded shapes; the program measures nothing
-  bool profile = false;             ///< rows for the op types inside each step
-  bool memory = false;              ///< memory of each step by class
+  bool profile = false;             ///< adds rows for the op types inside each step
+  bool memory = false;              ///< adds the memory of each step by class
   std::optional<StepName> explain;  ///< runs this step and its ops, then prints an explanation
   std::optional<Study> study;       ///< runs the rows of this study
   std::string samples;              ///< file for the time of every step
   std::string shapes;               ///< file with the user's own op shapes
   bool resume = false;              ///< keeps the rows that `out` holds and runs the others
-  bool isolate = false;             ///< runs each row in a process of its own
+  bool isolate = false;             ///< runs each row in its own process
   double limit_seconds = 3600;      ///< of an isolated row
-  std::optional<double> limit_gb;   ///< of an isolated row's memory; none: what is free
+  std::optional<double> limit_gb;   ///< of an isolated row's memory; no value: the free memory
   std::string peaks;                ///< file with the machine's peaks
-  bool strict = false;              ///< refuses a machine whose times are doubtful
-  bool unchecked = false;           ///< skips the machine check
-  bool models = false;              ///< prints the table of workloads and exits
-  bool ops = false;                 ///< prints the op types and exits
+  MachineCheck machine_check = MachineCheck::kWarn;
+  bool models = false;  ///< prints the table of workloads and exits
+  bool ops = false;     ///< prints the op types and exits
   bool help = false;
 
   std::string out;      ///< --benchmark_out in JSON, which we write ourselves; else empty
   bool console = true;  ///< --benchmark_format=console
-  bool display_aggregates_only = false;       ///< of rows with repetitions
+  bool display_aggregates_only = false;       ///< for rows with repetitions
   std::string command_line;                   ///< as typed
   std::vector<std::string> typed;             ///< the same, one argument each
   std::vector<std::string> google_benchmark;  ///< arguments for Google Benchmark
@@ -73,19 +80,20 @@ struct Options {
   bool was_typed(std::string_view flag) const;
 };
 
-/// Reads the command line: flags and values only. Presets (resolve_study, resolve_explanation) come
-/// next, then resolve_for_machine. Throws UsageError with one line: the flag, what was found, what
-/// was expected.
+/// Parses the command line. The resolve_ functions come next: presets (--fathom_study,
+/// --fathom_explain), --fathom_isolate, and resolve_for_machine() last. Throws UsageError with one
+/// line: the flag, what was found, what was expected.
 Options parse_options(int argc, char** argv);
 
-/// Replaces empty lists by this machine's defaults and checks the others against it. Throws
-/// UsageError.
+/// Fills empty lists with this machine's defaults. Throws UsageError for a value that this machine
+/// or this build does not support.
 void resolve_for_machine(Options& options);
 
-/// Help for our options; Google Benchmark prints its own.
+/// The text of --help, at most 100 columns wide.
 std::string options_help();
 
-/// Throws UsageError for an argument that neither side takes, with the nearest known flag.
+/// Throws UsageError for an argument that is neither ours nor Google Benchmark's; names the option
+/// that replaced it, or the nearest known one.
 [[noreturn]] void refuse_argument(const std::string& argument);
 
 }  // namespace fathom::benchmarks

@@ -7,20 +7,21 @@
 
 namespace fathom::benchmarks {
 
-/// An option that cannot stand beside a preset (--fathom_explain, --fathom_study), and why.
+/// An option that a preset (--fathom_explain, --fathom_study) or a mode excludes, and why.
 struct Conflict {
   const char* flag;
   const char* why;
 };
 
-/// Throws UsageError for the first of `conflicts` that was typed beside `preset`.
+/// Throws UsageError for the first of `conflicts` on the command line; `preset` is the option that
+/// excludes it.
 void refuse_conflicts(const std::string& preset, std::span<const Conflict> conflicts,
                       const Options& options);
 
-/// Whether one of Google Benchmark's flags was typed or set in the environment.
+/// Whether the command line or the environment sets one of Google Benchmark's flags.
 bool google_benchmark_has(const Options& options, const char* flag, const char* variable);
 
-/// Sets a short --benchmark_min_time where the user set none: a preset has many rows.
+/// Sets a short --benchmark_min_time unless the user set one: presets have many rows.
 void shorten_rows(Options& options);
 
 }  // namespace fathom::benchmarks

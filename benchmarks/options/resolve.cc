@@ -1,5 +1,5 @@
-// What an option means on this machine: defaults for what is left open, refusals of what is not
-// here.
+// Defaults that depend on this machine, and errors for values that this machine or this build does
+// not support.
 #include <algorithm>
 #include <set>
 
@@ -43,8 +43,7 @@ void resolve_threads(Options& options) {
   if (options.threads.empty()) options.threads = default_threads(cores);
   if (options.was_typed("--fathom_threads") && !holds(options.devices, fixtures::Device::kCpu)) {
     throw UsageError(
-        "--fathom_threads: only CPU rows have threads, a GPU row runs with one; add cpu to "
-        "--fathom_device");
+        "--fathom_threads: only CPU rows have several threads; add cpu to --fathom_device");
   }
   for (const int threads : options.threads) {
     if (threads > cores) {
@@ -59,7 +58,7 @@ void resolve_precisions(Options& options) {
   if (holds(options.precisions, fixtures::Precision::kTf32) &&
       !holds(options.devices, fixtures::Device::kCuda)) {
     throw UsageError(
-        "--fathom_precision=tf32: a GPU's precision, but --fathom_device is cpu; expected fp32 or "
+        "--fathom_precision=tf32: runs on a GPU only, but --fathom_device is cpu; expected fp32 or "
         "bf16");
   }
 }
@@ -90,8 +89,8 @@ void resolve_backends(const Options& options) {
 
 void resolve_data(Options& options) {
   const fixtures::DataSource& data = options.data;
-  if (data.synthetic() && data.strict) {
-    throw UsageError("--fathom_strict_data: needs --fathom_data=DIR");
+  if (data.synthetic() && data.fail_at_first_error) {
+    throw UsageError("--fathom_data_errors=fail: needs --fathom_data=DIR");
   }
   try {
     if (!data.synthetic()) {
@@ -106,9 +105,6 @@ void resolve_data(Options& options) {
 }  // namespace
 
 void resolve_for_machine(Options& options) {
-  if (options.strict && options.unchecked) {
-    throw UsageError("--fathom_strict: not together with --fathom_unchecked");
-  }
   if (options.help || options.models || options.ops) return;
   resolve_devices(options);
   resolve_threads(options);

@@ -49,7 +49,7 @@ std::string affinity() {
   return text;
 }
 
-/// NAME=value of those that are set.
+/// NAME=value of those variables that are set, or "default".
 std::string environment(const std::vector<const char*>& names) {
   std::string text;
   for (const char* name : names) {
@@ -59,12 +59,12 @@ std::string environment(const std::vector<const char*>& names) {
   return text.empty() ? "default" : text;
 }
 
-/// CUDA counts 13000 for 13.0.
+/// "13.0" of CUDA's number 13000.
 std::string cuda_version(int number) {
   return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
 }
 
-/// Adds "key:value" to a list with spaces between.
+/// Appends "key:value" to a list that is separated by spaces.
 void add_pair(std::string& list, std::string_view key, std::string_view value) {
   list += (list.empty() ? "" : " ") + std::string(key) + ':' + std::string(value);
 }

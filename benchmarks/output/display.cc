@@ -1,29 +1,50 @@
 #include "benchmarks/output/display.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <iostream>
 #include <string_view>
 
+#include "benchmarks/options/google_benchmark_flags.h"
+#include "benchmarks/options/preset.h"
+#include "benchmarks/output/terminal/terminal.h"
+
 namespace fathom::benchmarks {
 namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// Counters for which a terminal has room; the JSON holds every counter.
+/// The counters that Google Benchmark's console shows; the JSON holds every counter.
 constexpr std::array<std::string_view, 6> kConsoleCounters{"items_per_second", "flops",
                                                            "flops_pct_peak",   "bytes_pct_peak",
                                                            "calls_per_step",   "pct_of_step"};
 
+constexpr std::size_t kMinColumns = 80;
+constexpr std::size_t kMaxColumns = 120;
+
 bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
+
+bool prints_table(const Options& options) {
+  return isatty(STDOUT_FILENO) == 1 &&
+         !google_benchmark_has(options, "--benchmark_format", "BENCHMARK_FORMAT") &&
+         !google_benchmark_has(options, "--benchmark_counters_tabular",
+                               "BENCHMARK_COUNTERS_TABULAR");
+}
 
 }  // namespace
 
-Display::Display(const Options& options, Progress& progress)
+Display::Display(const Options& options, const std::vector<Row>& rows, Progress& progress)
     : google_benchmarks_(*benchmark::CreateDefaultDisplayReporter()),
       options_(options),
-      progress_(progress) {}
+      progress_(progress) {
+  if (!prints_table(options)) return;
+  const std::size_t columns = terminal_columns(STDOUT_FILENO, kMaxColumns);
+  table_.emplace(rows, std::clamp(columns, kMinColumns, kMaxColumns),
+                 uses_colors(options.google_benchmark));
+}
 
 void Display::begin(const Context& context) {
   progress_.wipe();
@@ -40,15 +61,25 @@ void Display::add(const RowResult& result) {
   if (options_.display_aggregates_only && std::any_of(shown.begin(), shown.end(), is_aggregate)) {
     std::erase_if(shown, std::not_fn(is_aggregate));
   }
+  if (!shown.empty()) print(std::move(shown));
+}
+
+void Display::print(std::vector<Run> runs) {
+  if (table_) {
+    if (!has_header_) std::cout << table_->header();
+    has_header_ = true;
+    std::cout << table_->lines(runs) << std::flush;
+    return;
+  }
   if (options_.console) {
-    for (auto& run : shown) {
+    for (auto& run : runs) {
       std::erase_if(run.counters, [](const auto& counter) {
         return std::find(kConsoleCounters.begin(), kConsoleCounters.end(), counter.first) ==
                kConsoleCounters.end();
       });
     }
   }
-  if (!shown.empty()) google_benchmarks_.ReportRuns(shown);
+  google_benchmarks_.ReportRuns(runs);
 }
 
 }  // namespace fathom::benchmarks

@@ -1,17 +1,21 @@
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/options/options.h"
 #include "benchmarks/output/progress.h"
 #include "benchmarks/output/result_sink.h"
+#include "benchmarks/output/terminal/terminal_table.h"
 
 namespace fathom::benchmarks {
 
-/// Stands before Google Benchmark's display, which gets measured runs only; runs without a
-/// measurement become lines on stderr.
+/// Prints measured runs to stdout: as a TerminalTable on a terminal, else, or with an explicit
+/// --benchmark_format, through Google Benchmark's own display. Prints failures to stderr.
 class Display final : public ResultSink {
  public:
-  Display(const Options& options, Progress& progress);
+  Display(const Options& options, const std::vector<Row>& rows, Progress& progress);
 
   void begin(const Context& context) override;
   void add(const RowResult& result) override;
@@ -20,9 +24,13 @@ class Display final : public ResultSink {
   int failures() const { return failures_; }
 
  private:
+  void print(std::vector<RowResult::Run> runs);
+
   benchmark::BenchmarkReporter& google_benchmarks_;
   const Options& options_;
   Progress& progress_;
+  std::optional<TerminalTable> table_;
+  bool has_header_ = false;
   int failures_ = 0;
 };
 

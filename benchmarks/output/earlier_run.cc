@@ -30,7 +30,7 @@ std::string rows_of(const std::string& path, const std::string& text) {
   const std::size_t begin = text.find(kBegin);
   const std::size_t end = text.rfind(kEnd);
   if (begin == std::string::npos || end == std::string::npos || end < begin + kBegin.size()) {
-    refuse(path, "is laid out otherwise, expected the file as --benchmark_out wrote it");
+    refuse(path, "has another layout, expected the file as --benchmark_out wrote it");
   }
   return text.substr(begin + kBegin.size(), end - begin - kBegin.size());
 }
@@ -41,14 +41,14 @@ void expect_same(const std::string& path, const FinishedRun& run, const std::str
   const std::string then = found == run.context.end() ? "" : found->second;
   if (then != now) {
     refuse(path, "was measured with " + key + " '" + then + "', now it is '" + now +
-                     "'; a run goes on where it began only");
+                     "'; only a run with the same machine, build and settings can be resumed");
   }
 }
 
 FinishedRun parsed(const std::string& path, const std::string& text) try {
   return finished_run(text);
 } catch (const std::runtime_error& error) {
-  refuse(path, std::string("no JSON of fathom_bench (") + error.what() + ")");
+  refuse(path, std::string("is no JSON of fathom_bench (") + error.what() + ")");
 }
 
 }  // namespace

@@ -13,13 +13,13 @@ namespace {
 using nlohmann::json;
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// Numbers of an entry that are no counters.
+/// Numeric fields of an entry that are not counters.
 const std::set<std::string> kOwn{"family_index", "per_family_instance_index",
                                  "repetitions",  "repetition_index",
                                  "threads",      "iterations",
                                  "real_time",    "cpu_time"};
 
-/// The console prints these a second.
+/// Counters that the console prints with "/s".
 const std::set<std::string> kRates{"items_per_second", "flops", "bytes"};
 
 std::string line(const json& object) {
@@ -40,7 +40,7 @@ std::map<std::string, std::string> strings(const json& object) {
   return found;
 }
 
-/// Splits `name` from the suffix that Google Benchmark appends, which is the name's time type.
+/// Splits `name` at the suffix that Google Benchmark appends: the name's time type.
 benchmark::BenchmarkName benchmark_name(const std::string& name) {
   const std::string suffix = kNameSuffix;
   benchmark::BenchmarkName made;

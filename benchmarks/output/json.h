@@ -10,8 +10,8 @@
 
 namespace fathom::benchmarks {
 
-// All JSON that this room reads and writes beside Google Benchmark's own. Lines end with '\n';
-// bytes that are not UTF-8 are replaced.
+// The JSON that is read and written here, except Google Benchmark's own. Lines end with '\n'; bytes
+// that are not UTF-8 are replaced.
 
 /// A line of --fathom_samples: the time of one step in microseconds.
 std::string sample_line(const std::string& name, std::size_t repetition, std::size_t step,
@@ -34,10 +34,10 @@ std::map<std::string, std::string> context_in_file(const std::string& path);
 std::vector<benchmark::BenchmarkReporter::Run> runs_in_file(const std::string& path,
                                                             int64_t family);
 
-/// What --fathom_resume compares.
+/// The parts of a --benchmark_out file that --fathom_resume compares.
 struct FinishedRun {
-  std::map<std::string, std::string> context;  ///< its strings
-  std::vector<std::string> run_names;          ///< of all its rows
+  std::map<std::string, std::string> context;  ///< the string fields
+  std::vector<std::string> run_names;          ///< of all rows
 };
 
 /// Reads the text of a --benchmark_out file. Throws std::runtime_error for other text.

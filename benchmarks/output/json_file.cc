@@ -43,7 +43,7 @@ void replace_file(const std::string& path, const std::string& text) {
   try {
     write_file(part, text);
   } catch (const std::runtime_error&) {
-    unlink(part.c_str());  // gives a full disk its room back
+    unlink(part.c_str());  // frees the space on a full disk
     throw;
   }
   if (std::rename(part.c_str(), path.c_str()) != 0) {
@@ -59,7 +59,7 @@ JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
   if (!ignored) path_ = target.string();
   if (fs::is_directory(path_, ignored))
     throw UsageError("--benchmark_out=" + path + ": is a directory, expected a file");
-  // A pipe or a device cannot be replaced; it gets each state of the file as it is.
+  // A pipe or a device cannot be replaced; each state of the file is written to it.
   part_ =
       fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored) ? path_ : part_of(path_);
   try {

@@ -8,20 +8,20 @@
 
 namespace fathom::benchmarks {
 
-/// Writes a file beside `path` and renames it over `path`, which is whole at every moment. Throws
-/// std::runtime_error with the reason.
+/// Writes a file beside `path` and renames it to `path`, so that readers never see part of it.
+/// Throws std::runtime_error with the reason.
 void replace_file(const std::string& path, const std::string& text);
 
-/// --benchmark_out in Google Benchmark's own JSON. Every benchmark replaces the whole file, so that
-/// it is valid at every moment and after every end. An earlier file stays until the first row.
+/// --benchmark_out in Google Benchmark's JSON. Every benchmark replaces the whole file, so that it
+/// is always valid, even after a crash. An earlier file is kept until the first row.
 class JsonFile {
  public:
-  /// Throws UsageError where the file cannot be made.
+  /// Throws UsageError where the file cannot be created.
   explicit JsonFile(const std::string& path);
 
-  /// `rows` are those of an earlier run, as they stood in its file.
+  /// `rows` is the JSON text of an earlier run's rows.
   void begin(const benchmark::BenchmarkReporter::Context& context, const std::string& rows = {});
-  /// Throws std::runtime_error where the disk refuses; what was written before stays whole.
+  /// Throws std::runtime_error where the file cannot be written; the last state of it is kept.
   void add(const std::vector<benchmark::BenchmarkReporter::Run>& runs);
 
  private:

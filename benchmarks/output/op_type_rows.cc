@@ -12,12 +12,12 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-using Profiles = std::vector<const StepProfile*>;  ///< one a repetition
+using Profiles = std::vector<const StepProfile*>;  ///< one for each repetition
 
 /// The time of one op type in one repetition.
 struct Part {
   const StepProfile* profile;
-  ops::OpTime time;  ///< empty where the repetition did not run the type
+  ops::OpTime time;  ///< all zero where the repetition did not run the type
 
   double real() const { return time.seconds / static_cast<double>(profile->steps); }
   /// LibTorch's threads work on one op at a time, so each op gets its share of the steps' CPU time.
@@ -35,7 +35,7 @@ std::vector<Part> parts_of(const std::string& type, const Profiles& profiles) {
   return parts;
 }
 
-/// As Google Benchmark computes it.
+/// A mean, median, stddev or cv as Google Benchmark computes it.
 double statistic(const std::string& aggregate, std::vector<double> values) {
   const auto count = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;

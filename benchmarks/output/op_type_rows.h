@@ -12,8 +12,9 @@ namespace fathom::benchmarks {
 /// The name of the row of an op type inside a model row.
 benchmark::BenchmarkName op_row_name(benchmark::BenchmarkName row, const std::string& type);
 
-/// Runs `<row>/op:<type>` with the time of each op type in a step, for each of `runs`: repetitions
-/// of one row, or aggregates over them. Empty where the repetitions have no profile.
+/// For each of `runs`, which are repetitions of one row or aggregates over them, a run
+/// `<row>/op:<type>` with the time of each op type in a step. Empty where the repetitions have no
+/// profile.
 std::vector<benchmark::BenchmarkReporter::Run> op_type_rows(
     const std::vector<benchmark::BenchmarkReporter::Run>& runs,
     std::span<const TimedPass> repetitions);

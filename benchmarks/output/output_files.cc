@@ -14,7 +14,7 @@ OutputFiles::OutputFiles(const Options& options, EarlierRun earlier)
     json_.emplace(options.out);
     errors_path_ = options.out + ".errors.jsonl";
     std::error_code none_there;
-    std::filesystem::remove(errors_path_, none_there);  // an earlier run's
+    std::filesystem::remove(errors_path_, none_there);  // of an earlier run
   }
   if (!samples_path_.empty()) {
     if (options.resume) keep_finished_samples(samples_path_, earlier_);

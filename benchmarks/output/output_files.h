@@ -12,14 +12,14 @@
 
 namespace fathom::benchmarks {
 
-/// The files of a run: measured rows in --benchmark_out, runs without a measurement in the errors
-/// file beside it, the time of every step in --fathom_samples.
+/// The files of a run: measured rows in --benchmark_out, failed runs in <out>.errors.jsonl, the
+/// time of every step in --fathom_samples.
 class OutputFiles final : public ResultSink {
  public:
-  /// Goes on after `earlier`. Throws UsageError for a file that cannot be written.
+  /// Continues `earlier`. Throws UsageError for a file that cannot be written.
   OutputFiles(const Options& options, EarlierRun earlier);
 
-  /// Throws std::runtime_error where the disk refuses; so does add().
+  /// Throws std::runtime_error where a file cannot be written; so does add().
   void begin(const Context& context) override;
   void add(const RowResult& result) override;
 

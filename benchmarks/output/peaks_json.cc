@@ -1,10 +1,7 @@
 #include "benchmarks/output/peaks_json.h"
 
-#include <array>
 #include <cstdio>
-#include <sstream>
 #include <string_view>
-#include <utility>
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/json.h"
@@ -16,15 +13,18 @@ namespace {
 constexpr std::string_view kFlops = " GFLOP/s, ";
 constexpr std::string_view kBytes = " GB/s, ";
 
-void add_peak(ContextEntries& entries, const std::string& key, const Peak& peak,
-              std::string_view unit) {
-  std::ostringstream text;
-  text.precision(4);
-  text << peak.rate / 1e9 << unit << peak.from;
-  if (peak.rate > 0) entries.emplace_back(key, text.str());
+/// The peaks that `rows` are compared with, each once, by their names.
+std::map<std::string, PeakKey> keys_of(const std::vector<Row>& rows) {
+  std::map<std::string, PeakKey> keys;
+  const auto add = [&](const PeakKey& key) { keys.emplace(key.name(), key); };
+  for (const auto& row : rows) {
+    if (row.rates.flops) add({row.device, row.threads, row.precision});
+    if (row.rates.bytes) add({row.device, row.threads, std::nullopt});
+  }
+  return keys;
 }
 
-/// Of such a text; without a rate where it is another one.
+/// The peak of such a text; its rate is 0 where the text is another one.
 Peak parsed(const std::string& text) {
   for (const auto unit : {kFlops, kBytes}) {
     const std::size_t at = text.find(unit);
@@ -37,21 +37,42 @@ Peak parsed(const std::string& text) {
 
 }  // namespace
 
+std::string peak_text(const Peak& peak, bool flops) {
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%.4g", peak.rate / 1e9);
+  std::string text = rate + std::string(flops ? kFlops : kBytes) + peak.from;
+  if (peak.tries == 0) return text;
+  if (peak.tries == 1) return text + ", 1 try";
+  char tries[48];
+  std::snprintf(tries, sizeof tries, ", %d tries within %.1f %%", peak.tries, peak.spread_pct);
+  return text + tries;
+}
+
 ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks) {
-  std::map<std::string, std::pair<Peak, std::string_view>> found;
+  const auto keys = keys_of(rows);
+  std::vector<PeakKey> wanted;
+  for (const auto& [name, key] : keys) wanted.push_back(key);
+  peaks.measure(wanted);
   ContextEntries entries;
-  for (const auto& row : rows) {
-    const std::string flops = flops_peak_name(row.device, row.threads, row.precision);
-    if (row.rates.flops && !found.contains(flops)) {
-      found[flops] = {peaks.flops(row.device, row.threads, row.precision), kFlops};
-    }
-    const std::string bytes = bytes_peak_name(row.device, row.threads);
-    if (row.rates.bytes && !found.contains(bytes)) {
-      found[bytes] = {peaks.bytes(row.device, row.threads), kBytes};
+  for (const auto& [name, key] : keys) {
+    const Peak& peak = peaks.of(key);
+    if (peak.rate > 0) entries.emplace_back(name, peak_text(peak, key.precision.has_value()));
+  }
+  return entries;
+}
+
+std::vector<std::string> peak_doubts(const std::vector<Row>& rows, Peaks& peaks) {
+  std::vector<std::string> doubts;
+  for (const auto& [name, two] : keys_of(rows)) {
+    if (two.device != fixtures::Device::kCpu || two.threads != 2 || !two.precision) continue;
+    if (peaks.of(two).tries == 0) continue;
+    const PeakKey one{two.device, 1, two.precision};
+    const std::string doubt = scaling_doubt(peaks.of(one), peaks.of(two));
+    if (!doubt.empty()) {
+      doubts.push_back(std::string("machine: ").append(name).append(": ").append(doubt));
     }
   }
-  for (const auto& [name, peak] : found) add_peak(entries, name, peak.first, peak.second);
-  return entries;
+  return doubts;
 }
 
 std::map<std::string, Peak> read_peaks(const std::string& path) {

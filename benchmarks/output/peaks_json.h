@@ -10,9 +10,16 @@
 
 namespace fathom::benchmarks {
 
-/// Context entries for the peaks that `rows` are compared with: "118.2 GFLOP/s, oneDNN GEMM".
-/// Measures those that are not known.
+/// "118.2 GFLOP/s, oneDNN GEMM, 3 tries within 1.4 %", or the same with GB/s. Without tries where
+/// this process did not measure the peak: they are part of its `from`.
+std::string peak_text(const Peak& peak, bool flops);
+
+/// Context entries for the peaks that `rows` are compared with. Measures those that are not known.
 ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks);
+
+/// A line for each two-thread peak of `rows` that this process measured and that is too low beside
+/// the peak of one thread. Measures the latter.
+std::vector<std::string> peak_doubts(const std::vector<Row>& rows, Peaks& peaks);
 
 /// The peaks in the context of a --benchmark_out file, by their keys (--fathom_peaks). Throws
 /// UsageError for a file without any.

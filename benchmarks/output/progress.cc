@@ -1,12 +1,13 @@
 #include "benchmarks/output/progress.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
+
+#include "benchmarks/output/terminal/terminal.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -21,11 +22,6 @@ std::string clock_text(double seconds) {
     std::snprintf(text, sizeof text, "%ld:%02ld", total / 60, total % 60);
   }
   return text;
-}
-
-std::size_t terminal_columns() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 }  // namespace
@@ -74,7 +70,8 @@ void Progress::wipe() {
 }
 
 void Progress::draw(const std::string& line) {
-  std::fprintf(stderr, "\r\033[K%s", line.substr(0, terminal_columns() - 1).c_str());
+  std::fprintf(stderr, "\r\033[K%s",
+               line.substr(0, terminal_columns(STDERR_FILENO, 80) - 1).c_str());
   std::fflush(stderr);
   drawn_ = true;
 }

@@ -7,22 +7,22 @@
 
 namespace fathom::benchmarks {
 
-/// A status line on stderr while it is a terminal: which row of how many, what it does, elapsed and
-/// estimated time.
+/// A status line on stderr, where that is a terminal: number and stage of the row, elapsed and
+/// estimated remaining time.
 class Progress {
  public:
   Progress();
 
-  /// `expected` holds seconds by row; only their ratios count.
+  /// `expected` are estimated seconds by row; only their ratios matter.
   void start(std::map<std::string, double> expected);
-  /// Prints the number of rows and the estimated time, even where stderr is no terminal.
+  /// Prints the number of rows and the estimated time, on a terminal or not.
   void announce();
   void show(const std::string& row, const std::string& stage);
-  /// Another stage of the row that was shown last.
+  /// Shows another stage of the last row.
   void stage(const std::string& stage) { show(row_, stage); }
-  /// The row has its result; wipes the line before others print.
+  /// Counts a row as done. Wipes the line, so that its result can be printed.
   void finished(const std::string& row);
-  /// For work before the first row.
+  /// Shows what is done before the first row.
   void note(const std::string& what);
   void wipe();
 

@@ -11,23 +11,23 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// The passes that are the row's repetitions, the last ones: in the others Google Benchmark looks
-/// for an iteration count. Some repetitions may have failed.
+/// The passes of the row's repetitions, which are the last ones: with earlier passes Google
+/// Benchmark searches for an iteration count. Failed repetitions have no pass.
 std::vector<TimedPass> take_repetitions(RowRecord& record, int64_t repetitions) {
   std::vector<TimedPass> passes = std::move(record.passes);
   record = {};
-  const int64_t searched = std::ssize(passes) - std::max<int64_t>(repetitions, 1);
-  if (searched > 0) passes.erase(passes.begin(), passes.begin() + searched);
+  const int64_t earlier = std::ssize(passes) - std::max<int64_t>(repetitions, 1);
+  if (earlier > 0) passes.erase(passes.begin(), passes.begin() + earlier);
   return passes;
 }
 
-/// Whether Google Benchmark goes on with aggregates over these runs.
+/// Whether Google Benchmark will report aggregates of these runs.
 bool has_aggregates(const std::vector<Run>& runs) {
   return runs.front().run_type == Run::RT_Iteration &&
          std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !failed(run); }) > 1;
 }
 
-/// A measured run without what JSON or the console cannot show.
+/// A measured run without values that JSON or the console cannot show.
 Run cleaned(Run run) {
   std::erase_if(run.counters,
                 [](const auto& counter) { return !std::isfinite(counter.second.value); });
@@ -62,12 +62,12 @@ void Reporter::Finalize() {
   for (auto* sink : sinks_) sink->end();
 }
 
-void Reporter::hand_over(const RowResult& result) {
+void Reporter::pass_on(const RowResult& result) {
   for (auto* sink : sinks_) sink->add(result);
 }
 
 void Reporter::finish() {
-  hand_over(*pending_);
+  pass_on(*pending_);
   pending_.reset();
 }
 

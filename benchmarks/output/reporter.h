@@ -11,23 +11,23 @@
 
 namespace fathom::benchmarks {
 
-/// Joins the runs that Google Benchmark reports of a row with the record that the loop kept of it,
-/// and hands the result to all sinks, in their order.
+/// Joins the runs that Google Benchmark reports for a row with the record that the loop kept, and
+/// passes the result to all sinks in their order.
 class Reporter final : public benchmark::BenchmarkReporter {
  public:
-  /// `rows` are registered with Google Benchmark in their order, `records` are theirs. `before`
-  /// runs once before the first row, but not where Google Benchmark only lists names.
+  /// `rows` are in the order of their registration with Google Benchmark, `records` in the same.
+  /// `before` runs once before the first row, but not with --benchmark_list_tests.
   Reporter(std::span<const Row> rows, std::span<RowRecord> records, std::vector<ResultSink*> sinks,
            std::function<void()> before)
       : rows_(rows), records_(records), sinks_(std::move(sinks)), before_(std::move(before)) {}
 
   bool ReportContext(const Context& context) override;
-  /// Google Benchmark calls it once a row with the repetitions, and again with the aggregates.
+  /// Google Benchmark calls it with a row's repetitions, and again with its aggregates.
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
 
-  /// For a result that does not come through ReportRuns().
-  void hand_over(const RowResult& result);
+  /// Passes a result that does not come through ReportRuns() to all sinks.
+  void pass_on(const RowResult& result);
 
  private:
   void finish();
@@ -36,12 +36,12 @@ class Reporter final : public benchmark::BenchmarkReporter {
   std::span<RowRecord> records_;
   std::vector<ResultSink*> sinks_;
   std::function<void()> before_;
-  std::optional<RowResult> pending_;  ///< its aggregates are still to come
+  std::optional<RowResult> pending_;  ///< waits for its aggregates
 };
 
-/// Adds `runs` to the failures and runs of `result`, with the rows of op types that its repetitions
-/// give. Keeps finite counters only. A share of the peak loses its flag as a rate, for which Google
-/// Benchmark would print "/s".
+/// Adds `runs` to the failures and runs of `result`, and the rows of the op types in its
+/// repetitions. Drops counters that are not finite. Clears the rate flag of shares of the peak, for
+/// which Google Benchmark would print "/s".
 void add_runs(const std::vector<benchmark::BenchmarkReporter::Run>& runs, RowResult& result);
 
 }  // namespace fathom::benchmarks

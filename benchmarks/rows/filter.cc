@@ -14,8 +14,8 @@ std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filte
     expression.assign(inverted ? filter.substr(1) : filter,
                       std::regex::extended | std::regex::nosubs);
   } catch (const std::regex_error& error) {
-    throw UsageError("--benchmark_filter=" + filter + ": no POSIX extended regular expression (" +
-                     error.what() + ")");
+    throw UsageError("--benchmark_filter=" + filter +
+                     ": not a POSIX extended regular expression (" + error.what() + ")");
   }
   std::vector<Row> found;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(found), [&](const Row& row) {

@@ -30,8 +30,8 @@ std::string token(std::string_view key, Value value) {
   return text;
 }
 
-/// Adds a row for each thread count that its device and its code have. Its name is `head` + threads
-/// + `tail`.
+/// Adds `row` once for each thread count; on a GPU, or if `serial`, only with one thread. Its name
+/// is `head`, the token of the threads and `tail`.
 void add_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
               const std::string& tail, const Row& row, bool serial = false) {
   const std::vector<int> threads =
@@ -50,9 +50,9 @@ bool wanted(const Options& options, Backend backend) {
                                                backend) != options.backends.end();
 }
 
-/// Calls `visit` for every device and precision that go together.
+/// Calls `visit` with each device and each precision that it has: tf32 exists on GPUs only.
 template <typename Visit>
-void each_machine(const Options& options, Visit visit) {
+void for_devices_and_precisions(const Options& options, Visit visit) {
   for (const Device device : options.devices) {
     for (const Precision precision : options.precisions) {
       if (precision == Precision::kTf32 && device == Device::kCpu) continue;
@@ -77,8 +77,8 @@ std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRo
   return {batches.begin(), batches.end()};
 }
 
-/// Training costs two more multiply-adds for each of the forward pass; an update reads and writes
-/// each parameter several times.
+/// A backward pass takes two multiply-adds for each one of the forward pass. An update reads and
+/// writes each parameter several times.
 ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOptions& step) {
   const bool train = step.mode == models::Mode::kTrain;
   const auto macs =
@@ -91,7 +91,7 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
 void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
                models::Mode mode) {
   const std::vector<int64_t> batches = batches_of(options, workload, mode);
-  each_machine(options, [&](Device device, Precision precision) {
+  for_devices_and_precisions(options, [&](Device device, Precision precision) {
     for (const int64_t batch : batches) {
       const models::StepOptions step{.mode = mode,
                                      .device = device,
@@ -122,14 +122,14 @@ bool is_part(const ops::ShapeRow& shape, const StepName& step) {
   return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
 }
 
-/// The backend whose code the workloads run.
+/// The backend that the workloads use for `op`.
 Backend backend_in_steps(const ops::Op& op, Device device) {
   const bool native = op.native_in_steps() && is_here(Backend::kNative, device);
   return native ? Backend::kNative : Backend::kTorch;
 }
 
-/// Whether rows of `op` belong to --fathom_explain: cold rows only of the code that the steps run,
-/// and only where hot calls are not cold, too.
+/// Whether --fathom_explain needs the row: cold rows only of the backend that the steps use, and
+/// only where a hot call finds its buffers in the caches.
 bool explains(const RowOp& op) {
   return op.cache == Cache::kHot || (op.in_steps && !op.exceeds_caches);
 }
@@ -161,11 +161,12 @@ void add_fixtures(std::vector<Row>& rows, const Options& options) {
         options.devices.end()) {
       continue;
     }
-    const FixtureOptions given{
+    const FixtureOptions fixture_options{
         .seed = options.seed, .data = options.data, .replay = options.replay};
     add_rows(rows, options,
              "fixture/" + std::string(fixture.name) + token("device", fixture.device), "",
-             {.device = fixture.device, .make = [&fixture, given] { return fixture.make(given); }},
+             {.device = fixture.device,
+              .make = [&fixture, fixture_options] { return fixture.make(fixture_options); }},
              fixture.serial);
   }
 }
@@ -195,7 +196,7 @@ std::vector<Row> op_rows(const Options& options) {
   for (auto& each : shapes) {
     if (options.explain && !is_part(each, *options.explain)) continue;
     const auto shape = std::make_shared<const ops::ShapeRow>(std::move(each));
-    each_machine(options, [&](Device device, Precision precision) {
+    for_devices_and_precisions(options, [&](Device device, Precision precision) {
       const Backend in_steps = backend_in_steps(*shape->op, device);
       for (const Backend backend : shape->op->backends()) {
         if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;

@@ -34,41 +34,41 @@ enum class Profiling { kNone, kOpTypes, kOpShapes };
 struct RowOp {
   std::shared_ptr<const ops::ShapeRow> shape;
   ops::Backend backend;
-  bool in_steps;  ///< the workloads run this backend's code
+  bool in_steps;  ///< the workloads use this backend
   Cache cache;
-  bool exceeds_caches;  ///< only in explanations: even a hot call reads its buffers from memory
+  bool exceeds_caches;  ///< even a hot call reads from memory; set for --fathom_explain only
 };
 
-/// A benchmark before it runs: its name, which is a contract (results/README.md), and how to build
-/// its task.
+/// A benchmark row: its name, which is an interface (docs/results.md), and how to make its task.
 struct Row {
   std::string name = {};     ///< without kNameSuffix
-  std::string subject = {};  ///< rows of one subject differ in threads only and share a task
+  std::string subject = {};  ///< the name without threads; rows with the same one share a task
   int threads = 1;
   fixtures::Device device = fixtures::Device::kCpu;
   fixtures::Precision precision = fixtures::Precision::kFp32;
   std::function<std::unique_ptr<Task>()> make = {};
   Rates rates = {};
   Profiling profiling = Profiling::kNone;
-  std::function<Counters()> memory = {};  ///< measures the memory of its steps; null: not asked for
+  std::function<Counters()> memory = {};  ///< measures the memory of its step; null: not wanted
   bool samples = false;                   ///< keeps the time of every step
-  std::optional<ops::Cost> cost = {};     ///< of a step, roughly
+  std::optional<ops::Cost> cost = {};     ///< estimate for a step
   std::optional<StepName> step = {};      ///< of a model row
   std::optional<RowOp> op = {};           ///< of an op row
 };
 
-/// Every row of the tables that the options leave, in the order in which they run. Throws
-/// ops::ShapeError for the user's shapes file, UsageError for a name that occurs twice.
+/// All rows that the options select, in the order in which they run. Throws ops::ShapeError for an
+/// invalid --fathom_shapes file, UsageError for a name that occurs twice.
 std::vector<Row> make_rows(const Options& options);
 
-/// The rows of the workloads' steps among them.
+/// Only the rows of the workloads' steps.
 std::vector<Row> step_rows(const Options& options);
 
-/// The rows of ops among them. Throws ops::ShapeError for the user's shapes file.
+/// Only the rows of ops. Throws ops::ShapeError for an invalid --fathom_shapes file.
 std::vector<Row> op_rows(const Options& options);
 
-/// The rows that a Google Benchmark filter finds: a POSIX extended regular expression, searched for
-/// in the full name; a leading '-' keeps the others. Throws UsageError.
+/// Filters rows as Google Benchmark does: `filter` is a POSIX extended regular expression that
+/// matches a part of the full name; a leading '-' keeps the rows that do not match. Throws
+/// UsageError.
 std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter);
 
 }  // namespace fathom::benchmarks

@@ -19,23 +19,23 @@ constexpr std::array<Conflict, 8> kConflicts{{
     {"--fathom_batch", "it sweeps batches around Fathom's"},
     {"--fathom_cache", "it runs ops hot and cold"},
     {"--fathom_backend", "it runs every backend"},
-    {"--fathom_profile", "it watches the steps that its figures need"},
-    {"--fathom_memory", "it weighs the steps that its figures need"},
+    {"--fathom_profile", "it profiles the steps that its figures need"},
+    {"--fathom_memory", "it measures the memory of the steps that its figures need"},
     {"--fathom_shapes", "its op shapes are those of the workloads"},
 }};
 
-void keep_most_threads(Options& options) {
+void keep_max_threads(Options& options) {
   options.threads = {*std::max_element(options.threads.begin(), options.threads.end())};
 }
 
-void keep_fewest_threads(Options& options) {
+void keep_min_threads(Options& options) {
   options.threads = {*std::min_element(options.threads.begin(), options.threads.end())};
 }
 
 void profile(Options& options) { options.profile = true; }
 
 void measure_memory(Options& options) {
-  keep_most_threads(options);
+  keep_max_threads(options);
   options.memory = true;
 }
 
@@ -48,7 +48,7 @@ void sweep_batches(Options& options) {
 }
 
 void run_ops_hot_and_cold(Options& options) {
-  keep_fewest_threads(options);
+  keep_min_threads(options);
   options.caches = {Cache::kHot, Cache::kCold};
 }
 
@@ -77,16 +77,16 @@ bool trains(const Row& row, StudyShare share) {
   return row.step && row.step->mode == models::Mode::kTrain && share != StudyShare::kNothing;
 }
 
-/// Cold rows tell what the step's own code pays for memory.
+/// Cold rows are needed only of the backend that the steps use.
 bool is_needed_op(const Row& row, StudyShare share) {
   return row.op && share >= StudyShare::kOps && (row.op->cache == Cache::kHot || row.op->in_steps);
 }
 
-/// Rows of one kind, made under options that differ from the user's.
+/// A group of rows: made with changed options, then reduced to those that the study needs.
 struct Part {
   std::vector<Row> (*make)(const Options&);
   void (*change)(Options&);
-  bool (*takes)(const Row&, StudyShare);
+  bool (*needs)(const Row&, StudyShare);
   bool samples = false;  ///< keeps the time of every step
 };
 
@@ -98,17 +98,17 @@ constexpr std::array<Part, 5> kParts{{
     {op_rows, run_ops_hot_and_cold, is_needed_op},
 }};
 
-/// Counts steps as measure/loop.cc and tasks/op_task.cc run them at least.
+/// Assumes the smallest number of steps that measure/loop.cc and tasks/op_task.cc run.
 double expected_seconds(const Row& row, Peaks& peaks) {
   constexpr double kShareOfPeak = 0.6;
   constexpr double kBytesPerSecond = 1e10;
-  constexpr double kAround = 0.3;  // building small things, Google Benchmark's search for a count
+  constexpr double kSetUp = 0.3;  // and Google Benchmark's search for an iteration count
   if (!row.cost) return 1;
   const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
   const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
   const double steps = 5 + (row.op ? 4 : 0) + (row.profiling != Profiling::kNone ? 2 : 0) +
                        (row.memory != nullptr ? 2 : 0);
-  return steps * step + kAround;
+  return steps * step + kSetUp;
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ std::vector<Row> study_rows(const Options& options) {
     if (!part.samples) changed.samples.clear();
     part.change(changed);
     for (auto& row : part.make(changed)) {
-      if (!part.takes(row, share(*options.study, workload_of(row)))) continue;
+      if (!part.needs(row, share(*options.study, workload_of(row)))) continue;
       const auto [place, added] = places.try_emplace(row.name, rows.size());
       if (added) {
         rows.push_back(std::move(row));

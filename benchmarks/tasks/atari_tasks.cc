@@ -1,4 +1,4 @@
-// What a deep Q-learning agent pays beside its network: the game, its screens, its memory.
+// Times the work of a deep Q-learning agent outside its network: game, screens, replay memory.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/from_blob.h>
@@ -20,10 +20,10 @@ namespace {
 using fixtures::Environment;
 using fixtures::Random;
 
-constexpr int64_t kBatch = 32;  // Fathom's
-constexpr int kPlayedBefore = 256;
+constexpr int64_t kBatch = 32;     // Fathom's
+constexpr int kStepsBefore = 256;  // played before the screen is taken
 
-/// One action at random and the screen that follows, which is what the agent sees.
+/// Takes a random action and reads the next screen.
 class AtariStep final : public Task {
  public:
   explicit AtariStep(const FixtureOptions& options)
@@ -66,14 +66,14 @@ class AtariStep final : public Task {
   int64_t resets_ = 0;
 };
 
-/// A screen of a game under way to the 84 x 84 grays that are stored.
+/// Converts a screen, [210, 160, 3] RGB, to the gray frame [84, 84] that the replay memory stores.
 class Preprocess final : public Task {
  public:
   explicit Preprocess(const FixtureOptions& options) {
     const auto environment =
         fixtures::make_environment(options.data, fixtures::seed_for(options.seed, "game"));
     Random random(fixtures::seed_for(options.seed, "agent"));
-    for (int i = 0; i < kPlayedBefore; ++i) {
+    for (int i = 0; i < kStepsBefore; ++i) {
       const auto action = random.below(environment->action_count());
       if (environment->step(static_cast<int>(action)).terminal) environment->reset();
     }
@@ -85,7 +85,7 @@ class Preprocess final : public Task {
 
   void run() override { fixtures::preprocess(screen_, frame_); }
 
-  /// Against LibTorch's bilinear resize, which does not round between its steps.
+  /// Compares with LibTorch's bilinear resize, which does not round intermediate results.
   void check() override {
     const at::Tensor rgb = at::from_blob(screen_.data(), {210, 160, 3}, at::kByte);
     const at::Tensor channels = rgb.permute({2, 0, 1}).unsqueeze(0).to(at::kFloat);
@@ -94,8 +94,8 @@ class Preprocess final : public Task {
     const at::Tensor frame = at::from_blob(frame_.data(), {84, 84}, at::kByte).to(at::kFloat);
     const auto off = (frame - gray.narrow(0, 26, 84).round()).abs().max().item<float>();
     if (!(off <= 1)) {
-      throw std::runtime_error("a frame is " + std::to_string(off) +
-                               " grays off LibTorch's resize, expected at most 1");
+      throw std::runtime_error("a pixel differs by " + std::to_string(off) +
+                               " from LibTorch's resize, expected at most 1");
     }
   }
   void check_finite() override {}
@@ -108,7 +108,7 @@ class Preprocess final : public Task {
   StepCounts counts_;
 };
 
-/// A batch out of a full replay memory, into tensors that are there.
+/// Samples a batch from a full replay memory into existing tensors.
 class ReplaySample final : public Task {
  public:
   explicit ReplaySample(const FixtureOptions& options)
@@ -118,7 +118,7 @@ class ReplaySample final : public Task {
     const auto environment =
         fixtures::make_environment(options.data, fixtures::seed_for(options.seed, "game"));
     fixtures::fill(*environment, replay_, random_, options.data.progress);
-    // Of a transition 5 frames are read and two states written.
+    // A transition reads 5 frames and writes two states of 4 frames.
     constexpr std::size_t kFrames = 3 * fixtures::kStateFrames + 1;
     counts_.items = kBatch;
     counts_.bytes = static_cast<double>(kBatch) * kFrames * fixtures::kFrameBytes;
@@ -132,7 +132,8 @@ class ReplaySample final : public Task {
     const auto& states = batch_[fixtures::kStates];
     const auto& next = batch_[fixtures::kNextStates];
     if (!at::equal(states.narrow(1, 1, 3), next.narrow(1, 0, 3))) {
-      throw std::runtime_error("a next state does not begin with its state's last three frames");
+      throw std::runtime_error(
+          "a next state does not start with the last three frames of its state");
     }
   }
   void check_finite() override {}

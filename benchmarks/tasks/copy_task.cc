@@ -1,5 +1,4 @@
-// The copy of a batch to the GPU, which Fathom's runtime timed with the step and our steps leave
-// out.
+// Copies a batch to the GPU. Fathom's runtime timed this copy with the step; our steps exclude it.
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 

@@ -17,15 +17,15 @@ struct FixtureOptions {
   int64_t replay = 0;  ///< frames in the replay memory
 };
 
-/// Something that users pay for outside the step.
+/// A benchmark of work that users do outside the step: read data, play a game, copy a batch.
 struct FixtureRow {
   std::string_view name;
   fixtures::Device device;
   std::unique_ptr<Task> (*make)(const FixtureOptions& options);
-  bool serial = false;  ///< one thread, whatever the options ask for
+  bool serial = false;  ///< runs on one thread, whatever --fathom_threads says
 };
 
-/// Every fixture benchmark. A new one needs a maker below and a row.
+/// All fixture benchmarks. A new one needs a make_ function below and a row in fixture_task.cc.
 const std::vector<FixtureRow>& fixture_rows();
 
 std::unique_ptr<Task> make_jpeg_decode(const FixtureOptions& options);

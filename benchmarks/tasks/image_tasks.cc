@@ -1,5 +1,5 @@
-// What an image costs before a step can have it: decoding alone, and all that the reader of
-// ImageNet does with a file. A step is 64 images over the intra-op threads.
+// Times the work on an image before a training step: JPEG decoding, and the whole preparation of an
+// ImageNet file. A step of these tasks is 64 images on the intra-op threads.
 #include <ATen/Parallel.h>
 
 #include <cmath>
@@ -23,8 +23,8 @@ struct File {
   std::vector<uint8_t> bytes;
 };
 
-/// A photograph's stand-in, of ImageNet's most frequent size and about its mean of 110 kB: broad
-/// waves under grain.
+/// A synthetic photograph with ImageNet's most frequent size in pixels and about its mean size of
+/// 110 kB: smooth waves and noise.
 File synthetic_file(uint64_t seed) {
   fixtures::Random random(seed);
   fixtures::Picture picture{.width = 500, .height = 375, .pixels = {}};
@@ -34,9 +34,9 @@ File synthetic_file(uint64_t seed) {
     for (int64_t x = 0; x < picture.width; ++x) {
       const double wave = 128 + 60 * std::sin(across * static_cast<double>(x)) +
                           40 * std::sin(down * static_cast<double>(y));
-      const double grain = random.uniform(-44, 44);
+      const double noise = random.uniform(-44, 44);
       for (int channel = 0; channel < 3; ++channel) {
-        picture.pixels.push_back(static_cast<uint8_t>(wave + grain - 4 * channel));
+        picture.pixels.push_back(static_cast<uint8_t>(wave + noise - 4 * channel));
       }
     }
   }
@@ -97,7 +97,7 @@ class JpegDecode final : public ImageTask {
     for (std::size_t i = 0; i < pictures_.size(); ++i) {
       const auto size = fixtures::jpeg_size(inputs()[i].bytes, inputs()[i].path);
       if (pictures_[i].width != size.width || pictures_[i].height != size.height) {
-        throw std::runtime_error(inputs()[i].path + ": decoded to another size than its header's");
+        throw std::runtime_error(inputs()[i].path + ": the decoded size differs from the header's");
       }
     }
   }

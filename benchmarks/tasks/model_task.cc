@@ -26,23 +26,23 @@ class ModelTask final : public Task {
 
   void run() override { step_.run(); }
 
-  /// The first one also counts the step's FLOPs and notes which kernels LibTorch chose.
+  /// The first one also counts the FLOPs of the step and records which kernels LibTorch chose.
   void warm_up_step() override {
     if (counted_) return run();
     counted_ = true;
-    const ops::StepFlops work = ops::count_flops([this] { run(); });
-    for (const auto& choice : work.choices) {
+    const ops::StepFlops step = ops::count_flops([this] { run(); });
+    for (const auto& choice : step.choices) {
       counts_.label += (counts_.label.empty() ? "" : " ") + choice;
     }
-    if (work.flops == 0) return;
-    counts_.flops = work.flops;
-    counts_.counters.emplace_back("flops_per_step", work.flops);
+    if (step.flops == 0) return;
+    counts_.flops = step.flops;
+    counts_.counters.emplace_back("flops_per_step", step.flops);
   }
 
   void check() override {
     if (step_.result().sizes() != c10::IntArrayRef(step_.result_shape())) {
       std::ostringstream what;
-      what << "the first step gives " << step_.result().sizes() << ", expected "
+      what << "the result of the first step has sizes " << step_.result().sizes() << ", expected "
            << c10::IntArrayRef(step_.result_shape());
       throw std::runtime_error(what.str());
     }
@@ -59,7 +59,7 @@ class ModelTask final : public Task {
 
   StepCounts counts() const override { return counts_; }
 
-  /// Runs untimed steps, since it waits for the device after each phase.
+  /// These steps are not timed as a whole, since each phase ends with a device synchronization.
   Counters phases_us(int64_t steps) override {
     if (step_.options().mode == models::Mode::kInfer) return {};
     std::array<double, models::kPhaseNames.size()> us{};
@@ -101,7 +101,7 @@ Counters memory_counters(const models::WorkloadRow& row, const models::StepOptio
   Counters counters{{"memory_peak_bytes", measured.peak}};
   for (std::size_t i = 0; i < ops::kMemoryClassNames.size(); ++i) {
     const std::string name = "memory_" + std::string(ops::kMemoryClassNames[i]);
-    counters.emplace_back(name + "_bytes", measured.most[i]);
+    counters.emplace_back(name + "_bytes", measured.max[i]);
     counters.emplace_back(name + "_at_peak_bytes", measured.at_peak[i]);
     if (predicted[i]) counters.emplace_back(name + "_predicted_bytes", *predicted[i]);
   }

@@ -7,11 +7,11 @@
 
 namespace fathom::benchmarks {
 
-/// A workload's train or infer step.
+/// Makes a task that runs the training or inference step of a workload.
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options);
 
-/// The memory of such a step by class (models/memory.h). Builds a step of its own.
+/// Builds a step of its own and measures its memory by class (models/memory.h).
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options);
 
 }  // namespace fathom::benchmarks

@@ -19,13 +19,13 @@
 namespace fathom::benchmarks {
 namespace {
 
-// A limit on the copies of an op's buffers: each also takes some kB for its tensors.
+// Limit on the copies of an op's buffers: the tensors of each copy take some kB more.
 constexpr double kMaxCopies = 4096;
 
-/// How many copies of an op's buffers take kBeyondCache times the last-level cache of all cores.
+/// The copies of an op's buffers that fill kBeyondCache times the last-level cache of all cores.
 double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
   const double caches = last_level_cache_bytes(options.device, fixtures::usable_cores());
-  const int counted = op.in_place() ? 2 : 1;  // how often an op's bytes count its memory
+  const int counted = op.in_place() ? 2 : 1;  // times that Cost::bytes counts each buffer
   return std::ceil(counted * kBeyondCache * caches / op.cost(options.precision).bytes);
 }
 
@@ -33,7 +33,7 @@ at::ScalarType type(fixtures::Precision precision) {
   return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
 }
 
-/// Runs untimed work on all cores while it lives.
+/// Sets the threads to all cores while it exists, for untimed work.
 class AllCores {
  public:
   AllCores() : before_(at::get_num_threads()) { fixtures::set_threads(fixtures::usable_cores()); }
@@ -45,14 +45,14 @@ class AllCores {
   int before_;
 };
 
-/// Inputs and exact results, which all rows of an op share: they take longer to make than the op to
-/// run. Those of the last op are kept, since the rows of an op follow each other.
+/// Inputs and exact results, which take longer to compute than the op runs. All rows of an op share
+/// them. Only those of the last op are kept, since the rows of an op follow each other.
 class Common {
  public:
   static Common& of(const std::shared_ptr<const ops::Op>& op, const OpOptions& options) {
     static Common last;
     if (last.op_ != op || last.precision_ != options.precision || last.seed_ != options.seed) {
-      last = {};  // before the next one takes memory
+      last = {};  // frees its memory before the next allocation
       last.op_ = op;
       last.precision_ = options.precision;
       last.seed_ = options.seed;
@@ -85,12 +85,12 @@ class Common {
   ops::Tensors exact_;
 };
 
-/// A call with buffers of its own.
+/// A call and its own buffers.
 struct Instance {
   ops::Tensors inputs;
   ops::Call call;
   ops::Tensors outputs;
-  std::unique_ptr<ops::Kernel> kernel;  ///< of a vendor's library, instead of the call
+  std::unique_ptr<ops::Kernel> kernel;  ///< of a vendor's library; if set, replaces the call
 
   void run() {
     if (kernel != nullptr) {
@@ -119,8 +119,8 @@ class OpTask final : public Task {
     }
   }
 
-  /// A check follows. Vendor kernels are prepared for one thread count, so they are made again. An
-  /// in-place op gets its first inputs back, since the check expects its first step.
+  /// Makes vendor kernels again, which are prepared for one thread count. Resets the inputs of an
+  /// in-place op, since the check that follows expects the result of a first step.
   void threads_changed() override {
     if (op_->in_place()) {
       Instance& next = instances_[next_];
@@ -158,8 +158,8 @@ class OpTask final : public Task {
     if (one.kernel != nullptr) one.kernel->write_outputs();
     for (const auto& output : one.outputs) {
       if (!output.is_floating_point() || output.numel() == 0) continue;
-      const auto [least, most] = at::aminmax(output);  // NaN where one is
-      if (!std::isfinite(least.item<double>()) || !std::isfinite(most.item<double>()))
+      const auto [min, max] = at::aminmax(output);  // NaN if any element is NaN
+      if (!std::isfinite(min.item<double>()) || !std::isfinite(max.item<double>()))
         throw std::runtime_error("the result is not finite");
     }
   }
@@ -177,7 +177,7 @@ class OpTask final : public Task {
     for (const auto& [storage, bytes] : memory) all.working_set += bytes;
     if (const auto* kernel = instances_[0].kernel.get(); kernel != nullptr) {
       all.label = kernel->implementation();
-      for (const auto& figure : kernel->figures()) all.counters.push_back(figure);
+      for (const auto& figure : kernel->counters()) all.counters.push_back(figure);
     }
     return all;
   }
@@ -187,12 +187,12 @@ class OpTask final : public Task {
     const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options_));
     for (std::size_t i = 1; i < copies; ++i) {
       add_instance(copied_at_random_offset(inputs));
-      // The system hands out memory for results page by page, which may take longer than the call.
+      // The first write to new memory causes page faults, which may take longer than the call.
       if (!op_->in_place()) instances_[i].outputs = outputs_in_memory();
     }
   }
 
-  /// Tensors like the results of a call, all 0.
+  /// Zero tensors with the sizes, strides and types of call()'s results.
   ops::Tensors outputs_in_memory() {
     const c10::InferenceMode inference;
     ops::Tensors& known = common().outputs;
@@ -217,7 +217,7 @@ class OpTask final : public Task {
   ops::Call call_over(const ops::Tensors& inputs) const {
     const bool native = options_.backend == ops::Backend::kNative;
     ops::Call call = native ? op_->native(inputs) : op_->call(inputs);
-    if (call == nullptr) throw std::logic_error("no such backend for this op");
+    if (call == nullptr) throw std::logic_error("this op has no such backend");
     return call;
   }
 
@@ -226,7 +226,7 @@ class OpTask final : public Task {
   std::shared_ptr<const ops::Op> op_;
   OpOptions options_;
   std::vector<Instance> instances_;
-  std::size_t next_ = 0;  ///< check() looks at the first instance
+  std::size_t next_ = 0;  ///< 0 at first: check() uses the first instance
   std::size_t last_ = 0;
   StepCounts counts_;
 };

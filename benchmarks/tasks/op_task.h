@@ -18,11 +18,12 @@ struct OpOptions {
 };
 
 /// Whether a cold row is possible: at most some thousand copies of the op's buffers fill the
-/// caches, and a call reads most of each copy. Copies of a large table of which a call reads a few
-/// rows would not fit in memory.
+/// caches, and a call reads most of each copy. Where a call reads a few rows of a large table, the
+/// copies would not fit in memory.
 bool runs_cold(const ops::Op& op, const OpOptions& options);
 
-/// Whether the buffers of one call are larger than the caches, so that a hot call is cold, too.
+/// Whether the buffers of one call are larger than the caches, so that a hot call reads memory,
+/// too.
 bool exceeds_caches(const ops::Op& op, const OpOptions& options);
 
 /// Makes a task that runs one op at one shape on one backend.

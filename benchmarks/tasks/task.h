@@ -8,15 +8,16 @@
 
 namespace fathom::benchmarks {
 
-using Counters = std::vector<std::pair<std::string, double>>;  ///< by their JSON names
+using Counters =
+    std::vector<std::pair<std::string, double>>;  ///< pairs of a name in the JSON and a value
 
-/// What is known of one step. What is not known has no value.
+/// Counts for one step. An unknown count has no value.
 struct StepCounts {
   std::optional<double> items;
   std::optional<double> flops;
-  std::optional<double> bytes;  ///< read and written at least
+  std::optional<double> bytes;  ///< lower bound of what is read and written
   double working_set = 0;       ///< bytes of memory that a step touches
-  Counters counters;            ///< further ones
+  Counters counters;            ///< others
   std::string label;
 };
 
@@ -24,18 +25,19 @@ struct StepCounts {
 class Task {
  public:
   virtual ~Task() = default;
-  /// One step. May return before the device has finished.
+  /// Runs one step. May return before the device has finished.
   virtual void run() = 0;
-  /// A warm-up step, which may also count what it runs.
+  /// Runs a warm-up step, in which a task may also count its FLOPs.
   virtual void warm_up_step() { run(); }
   /// Called after the intra-op thread count has changed, and before the first step.
   virtual void threads_changed() {}
-  /// After the first step: throws std::runtime_error with what was found and expected.
+  /// Checks the result of the first step. Throws std::runtime_error with what was found and
+  /// expected.
   virtual void check() = 0;
-  /// After the last step, however many there were: throws where the result is no longer finite.
+  /// Checks after the last step that its result is finite. Throws std::runtime_error.
   virtual void check_finite() = 0;
   virtual StepCounts counts() const = 0;
-  /// Mean times of a step's phases over `steps` further steps; empty for a step of one phase.
+  /// Runs `steps` more steps; returns the mean time of each phase. Empty for a step of one phase.
   virtual Counters phases_us(int64_t /*steps*/) { return {}; }
 };
 

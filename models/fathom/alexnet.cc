@@ -1,9 +1,9 @@
 // alexnet: Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional
-// Neural Networks", 2012: two groups, response normalisation before pooling (section 3.3), dropout
-// and the training of section 5.
-// alexnet_repo: the one tower and Adam of Fathom's released code: normalisation after pooling, no
-// dropout. The release draws dense weights with a deviation of 1, which explodes; here they start
-// as the 2012 network's.
+// Neural Networks", 2012: two groups, local response normalisation before pooling (section 3.3),
+// dropout, and the training parameters of section 5.
+// alexnet_repo: Fathom's released code: one tower, normalisation after pooling, no dropout, Adam.
+// The release initialises linear layers with a standard deviation of 1, which makes the
+// activations explode; here they start with a standard deviation of 0.01.
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>
@@ -23,18 +23,18 @@ namespace {
 
 namespace nn = torch::nn;
 
-// LibTorch shares alpha out over the window; the paper and TensorFlow don't.
-constexpr ops::LocalResponseNorm kNorm2012{.size = 5, .alpha = 5 * 1e-4, .beta = 0.75, .bias = 2};
-constexpr ops::LocalResponseNorm kNormRepo{
+// LibTorch divides alpha by the window's size; the paper and TensorFlow don't.
+constexpr ops::LocalResponseNormOptions kNorm2012{
+    .size = 5, .alpha = 5 * 1e-4, .beta = 0.75, .bias = 2};
+constexpr ops::LocalResponseNormOptions kNormRepo{
     .size = 9, .alpha = 9 * (0.001 / 9), .beta = 0.75, .bias = 1};
 
-/// What shrinks for tests: channels and the dense layers by `divisor`, the image to its last useful
-/// side.
+/// Sizes of the network. Small networks for tests divide the channels by `divisor`.
 struct Sizes {
   fixtures::ImageShape image;
   int64_t divisor;
   int64_t hidden;
-  int64_t last_side;  ///< of the image before the dense layers
+  int64_t last_side;  ///< side of the feature map before the linear layers
 };
 
 constexpr Sizes kAlexnet{{.side = 224, .classes = 1000}, 1, 4096, 6};
@@ -42,8 +42,8 @@ constexpr Sizes kAlexnetSmall{{.side = 67, .classes = 10}, 16, 64, 1};
 constexpr Sizes kAlexnetRepo{{.side = 224, .classes = 1001, .first_label = 1}, 1, 4096, 6};
 constexpr Sizes kAlexnetRepoSmall{{.side = 64, .classes = 10}, 16, 64, 1};
 
-/// Deviation 0.01 everywhere and biases of 0 or 1 (section 5), which is what lets ReLUs learn
-/// early.
+/// Initialises weights with standard deviation `deviation` and biases with 0, or with 1 in the
+/// layers `with_bias_one`, so that the ReLUs learn early (section 5).
 void initialise_2012(nn::Sequential& layers, double deviation,
                      const std::vector<std::string>& with_bias_one) {
   const torch::NoGradGuard no_grad;
@@ -64,56 +64,56 @@ void push_conv(nn::Sequential& layers, const std::string& name, const nn::Conv2d
   layers->push_back("relu" + name, nn::ReLU());
 }
 
-/// A dense layer; `dropout` 0 leaves that out.
-void push_dense(nn::Sequential& layers, const std::string& name, int64_t in, int64_t out,
-                double dropout) {
+/// Adds a linear layer with a ReLU, and with dropout if `dropout` is not 0.
+void push_linear(nn::Sequential& layers, const std::string& name, int64_t in, int64_t out,
+                 double dropout) {
   layers->push_back("fc" + name, nn::Linear(in, out));
   layers->push_back("relu" + name, nn::ReLU());
   if (dropout > 0) layers->push_back("drop" + name, nn::Dropout(dropout));
 }
 
-nn::MaxPool2d pool() { return nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2)); }
+nn::MaxPool2d max_pool() { return nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2)); }
 
 nn::Sequential two_towers(const Sizes& sizes) {
-  const auto wide = [&](int64_t channels) { return channels / sizes.divisor; };
+  const auto scaled = [&](int64_t channels) { return channels / sizes.divisor; };
   nn::Sequential layers;
-  push_conv(layers, "1", nn::Conv2dOptions(3, wide(96), 11).stride(4).padding(2));
+  push_conv(layers, "1", nn::Conv2dOptions(3, scaled(96), 11).stride(4).padding(2));
   layers->push_back("norm1", LocalResponseNorm(kNorm2012));
-  layers->push_back("pool1", pool());
-  push_conv(layers, "2", nn::Conv2dOptions(wide(96), wide(256), 5).padding(2).groups(2));
+  layers->push_back("pool1", max_pool());
+  push_conv(layers, "2", nn::Conv2dOptions(scaled(96), scaled(256), 5).padding(2).groups(2));
   layers->push_back("norm2", LocalResponseNorm(kNorm2012));
-  layers->push_back("pool2", pool());
-  push_conv(layers, "3", nn::Conv2dOptions(wide(256), wide(384), 3).padding(1));
-  push_conv(layers, "4", nn::Conv2dOptions(wide(384), wide(384), 3).padding(1).groups(2));
-  push_conv(layers, "5", nn::Conv2dOptions(wide(384), wide(256), 3).padding(1).groups(2));
-  layers->push_back("pool5", pool());
+  layers->push_back("pool2", max_pool());
+  push_conv(layers, "3", nn::Conv2dOptions(scaled(256), scaled(384), 3).padding(1));
+  push_conv(layers, "4", nn::Conv2dOptions(scaled(384), scaled(384), 3).padding(1).groups(2));
+  push_conv(layers, "5", nn::Conv2dOptions(scaled(384), scaled(256), 3).padding(1).groups(2));
+  layers->push_back("pool5", max_pool());
   layers->push_back("flatten", nn::Flatten());
-  push_dense(layers, "6", wide(256) * sizes.last_side * sizes.last_side, sizes.hidden, 0.5);
-  push_dense(layers, "7", sizes.hidden, sizes.hidden, 0.5);
+  push_linear(layers, "6", scaled(256) * sizes.last_side * sizes.last_side, sizes.hidden, 0.5);
+  push_linear(layers, "7", sizes.hidden, sizes.hidden, 0.5);
   layers->push_back("fc8", nn::Linear(sizes.hidden, sizes.image.classes));
-  // A narrower net sums fewer terms: its weights are wider by as much, so that signals stay alike.
+  // A narrower network sums fewer terms. Larger weights keep the scale of its activations.
   const double deviation = 0.01 * std::sqrt(static_cast<double>(sizes.divisor));
   initialise_2012(layers, deviation, {"conv2", "conv4", "conv5", "fc6", "fc7"});
   return layers;
 }
 
 nn::Sequential one_tower(const Sizes& sizes) {
-  const auto wide = [&](int64_t channels) { return channels / sizes.divisor; };
+  const auto scaled = [&](int64_t channels) { return channels / sizes.divisor; };
   nn::Sequential layers;
   layers->push_back("pad1", SamePad(11, 4));
-  push_conv(layers, "1", nn::Conv2dOptions(3, wide(64), 11).stride(4));
-  layers->push_back("pool1", pool());
+  push_conv(layers, "1", nn::Conv2dOptions(3, scaled(64), 11).stride(4));
+  layers->push_back("pool1", max_pool());
   layers->push_back("norm1", LocalResponseNorm(kNormRepo));
-  push_conv(layers, "2", nn::Conv2dOptions(wide(64), wide(192), 5).padding(2));
-  layers->push_back("pool2", pool());
+  push_conv(layers, "2", nn::Conv2dOptions(scaled(64), scaled(192), 5).padding(2));
+  layers->push_back("pool2", max_pool());
   layers->push_back("norm2", LocalResponseNorm(kNormRepo));
-  push_conv(layers, "3", nn::Conv2dOptions(wide(192), wide(384), 3).padding(1));
-  push_conv(layers, "4", nn::Conv2dOptions(wide(384), wide(256), 3).padding(1));
-  push_conv(layers, "5", nn::Conv2dOptions(wide(256), wide(256), 3).padding(1));
-  layers->push_back("pool5", pool());
+  push_conv(layers, "3", nn::Conv2dOptions(scaled(192), scaled(384), 3).padding(1));
+  push_conv(layers, "4", nn::Conv2dOptions(scaled(384), scaled(256), 3).padding(1));
+  push_conv(layers, "5", nn::Conv2dOptions(scaled(256), scaled(256), 3).padding(1));
+  layers->push_back("pool5", max_pool());
   layers->push_back("flatten", nn::Flatten());
-  push_dense(layers, "6", wide(256) * sizes.last_side * sizes.last_side, sizes.hidden, 0);
-  push_dense(layers, "7", sizes.hidden, sizes.hidden, 0);
+  push_linear(layers, "6", scaled(256) * sizes.last_side * sizes.last_side, sizes.hidden, 0);
+  push_linear(layers, "7", sizes.hidden, sizes.hidden, 0);
   layers->push_back("fc8", nn::Linear(sizes.hidden, sizes.image.classes));
   initialise_he(*layers);
   return layers;

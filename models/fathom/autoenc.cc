@@ -1,6 +1,6 @@
 // autoenc: the variational auto-encoder of Fathom's released code: linear maps without hidden
-// layers, Gaussian pixels, sampling in inference too. The release starts its decoder at zero; here
-// it starts as the encoder does, since products with zeros are not what training runs.
+// layers, Gaussian pixels, sampling also in inference. The release initialises the decoder with
+// zeros; here it starts like the encoder, because training does not multiply by zeros.
 // autoenc_kingma: Kingma and Welling, "Auto-Encoding Variational Bayes", 2013, appendix C: one
 // hidden layer of 500 tanh units on both sides, 20 latent variables, Bernoulli pixels, Adagrad.
 #include <ATen/OpMathType.h>
@@ -22,7 +22,7 @@ namespace {
 namespace nn = torch::nn;
 
 struct Sizes {
-  int64_t hidden;  ///< units between pixels and latent variables; 0 for none
+  int64_t hidden;  ///< units of the hidden layers; 0 for no hidden layers
   int64_t latent;
   fixtures::PixelScale pixels;
   Optimizer (*optimizer)();
@@ -30,7 +30,7 @@ struct Sizes {
 
 constexpr int64_t kPixels = 784;
 constexpr Sizes kAutoenc{0, 200, fixtures::PixelScale::kStandardised, [] { return adam(1e-3); }};
-// The weight decay is the parameters' prior, N(0, I), against the mean loss over 60,000 images.
+// The weight decay is the prior N(0, I) of the parameters; the loss is a mean over 60,000 images.
 constexpr Sizes kKingma{500, 20, fixtures::PixelScale::kUnit,
                         [] { return adagrad(0.01, 1.0 / 60'000); }};
 
@@ -40,21 +40,21 @@ Sizes shrunk(Sizes sizes) {
   return sizes;
 }
 
-/// A latent code's distribution, a sample of it and what the decoder makes of that.
+/// The distribution of the latent code, and the pixels decoded from a sample of it.
 struct Reconstruction {
   at::Tensor mean;          ///< [N, latent]
   at::Tensor log_variance;  ///< [N, latent]
-  at::Tensor pixels;        ///< [N, 784]; logits where pixels are Bernoulli's
+  at::Tensor pixels;        ///< [N, 784]; logits if the pixels are Bernoulli variables
 };
 
 class AutoencoderImpl : public nn::Module {
  public:
   explicit AutoencoderImpl(const Sizes& sizes) {
-    const int64_t coded = sizes.hidden == 0 ? kPixels : sizes.hidden;
+    const int64_t encoded = sizes.hidden == 0 ? kPixels : sizes.hidden;
     if (sizes.hidden > 0) push_hidden(encoder_, kPixels, sizes.hidden);
     if (sizes.hidden > 0) push_hidden(decoder_, sizes.latent, sizes.hidden);
-    mean_ = nn::Linear(coded, sizes.latent);
-    log_variance_ = nn::Linear(coded, sizes.latent);
+    mean_ = nn::Linear(encoded, sizes.latent);
+    log_variance_ = nn::Linear(encoded, sizes.latent);
     decoder_->push_back("pixels",
                         nn::Linear(sizes.hidden == 0 ? sizes.latent : sizes.hidden, kPixels));
     register_module("encoder", encoder_);
@@ -65,12 +65,12 @@ class AutoencoderImpl : public nn::Module {
 
   Reconstruction forward(const at::Tensor& pixels) {
     const at::Tensor code = encoder_->is_empty() ? pixels : encoder_->forward(pixels);
-    Reconstruction made{.mean = mean_(code), .log_variance = log_variance_(code), .pixels = {}};
-    const at::Tensor deviation = made.log_variance.exp().sqrt();
-    // Drawn in float under autocast, too: the same noise at every precision.
+    Reconstruction output{.mean = mean_(code), .log_variance = log_variance_(code), .pixels = {}};
+    const at::Tensor deviation = output.log_variance.exp().sqrt();
+    // Float also under autocast, so that the noise is the same at every precision.
     const at::Tensor noise = at::randn_like(deviation, at::toOpMathType(deviation.scalar_type()));
-    made.pixels = decoder_->forward(made.mean + deviation * noise);
-    return made;
+    output.pixels = decoder_->forward(output.mean + deviation * noise);
+    return output;
   }
 
  private:
@@ -86,28 +86,29 @@ class AutoencoderImpl : public nn::Module {
 };
 TORCH_MODULE(Autoencoder);
 
-/// KL divergence of the code from a standard normal distribution, the mean over the batch.
-at::Tensor divergence(const Reconstruction& made) {
-  const at::Tensor terms = 1 + made.log_variance - made.mean.square() - made.log_variance.exp();
+/// KL divergence of the code from a standard normal distribution, averaged over the batch.
+at::Tensor divergence(const Reconstruction& output) {
+  const at::Tensor terms =
+      1 + output.log_variance - output.mean.square() - output.log_variance.exp();
   return terms.sum(1).mul(-0.5).mean();
 }
 
-/// Fathom sums the squared error over the batch and averages the divergence.
-at::Tensor gaussian_loss(const Reconstruction& made, const at::Tensor& pixels) {
-  return (made.pixels - pixels).square().sum().mul(0.5) + divergence(made);
+/// As in Fathom: the squared error is summed over the batch, the divergence is averaged.
+at::Tensor gaussian_loss(const Reconstruction& output, const at::Tensor& pixels) {
+  return (output.pixels - pixels).square().sum().mul(0.5) + divergence(output);
 }
 
-at::Tensor bernoulli_loss(const Reconstruction& made, const at::Tensor& pixels) {
+at::Tensor bernoulli_loss(const Reconstruction& output, const at::Tensor& pixels) {
   const at::Tensor error = at::binary_cross_entropy_with_logits(
-      made.pixels, pixels, /*weight=*/{}, /*pos_weight=*/{}, at::Reduction::Sum);
-  return error / pixels.size(0) + divergence(made);
+      output.pixels, pixels, /*weight=*/{}, /*pos_weight=*/{}, at::Reduction::Sum);
+  return error / pixels.size(0) + divergence(output);
 }
 
 class Autoenc final : public Workload {
  public:
   Autoenc(const Sizes& sizes, Autoencoder net) : sizes_(sizes), net_(std::move(net)) {}
 
-  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+  fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     return fixtures::mnist(sizes_.pixels, request);
   }
   std::vector<int64_t> output_shape(int64_t batch) const override { return {batch, kPixels}; }
@@ -117,8 +118,8 @@ class Autoenc final : public Workload {
     return gaussian() ? pixels : at::sigmoid(pixels);
   }
   at::Tensor loss(const fixtures::Batch& batch) override {
-    const Reconstruction made = net_->forward(batch[0]);
-    return gaussian() ? gaussian_loss(made, batch[0]) : bernoulli_loss(made, batch[0]);
+    const Reconstruction output = net_->forward(batch[0]);
+    return gaussian() ? gaussian_loss(output, batch[0]) : bernoulli_loss(output, batch[0]);
   }
   void update() override { optimizer_.step(*net_); }
 

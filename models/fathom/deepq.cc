@@ -1,7 +1,7 @@
-// deepq: Mnih and others, "Human-level control through deep reinforcement learning", Nature 2015:
-// the network and its target twin; loss, update and start of Fathom's released code.
-// deepq_2013: Mnih and others, "Playing Atari with Deep Reinforcement Learning", 2013: the smaller
-// network, which is its own target.
+// deepq: Mnih et al., "Human-level control through deep reinforcement learning", Nature 2015: the
+// Q-network and its target network, with loss, update and initialisation of Fathom's released code.
+// deepq_2013: Mnih et al., "Playing Atari with Deep Reinforcement Learning", 2013: a smaller
+// network without a target network.
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/ones_like.h>
 #include <torch/nn/modules/activation.h>
@@ -20,10 +20,10 @@ namespace {
 
 namespace nn = torch::nn;
 
-constexpr int64_t kFrames = 4;   ///< of a state
-constexpr int64_t kActions = 4;  ///< the built-in game's, and Breakout's
+constexpr int64_t kFrames = 4;   ///< frames in a state
+constexpr int64_t kActions = 4;  ///< in the built-in game and in Breakout
 constexpr double kDiscount = 0.99;
-constexpr ops::RmsProp kUpdate{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01};
+constexpr ops::RmsProp kUpdate{.rate = 2.5e-4, .alpha = 0.95, .epsilon = 0.01};
 
 struct Convolution {
   int64_t channels;
@@ -33,13 +33,13 @@ struct Convolution {
 
 struct Sizes {
   std::vector<Convolution> convolutions;
-  int64_t flat;    ///< pixels that the last convolution leaves of 84 x 84
-  int64_t hidden;  ///< units
-  bool target;     ///< has a target network
+  int64_t flat;    ///< outputs a channel of the last convolution, for 84 x 84 pixels
+  int64_t hidden;  ///< units of the hidden layer
+  bool target;     ///< whether there is a target network
 };
 
-const Sizes kNature{{{32, 8, 4}, {64, 4, 2}, {64, 3, 1}}, 49, 512, true};
-const Sizes kArcade{{{16, 8, 4}, {32, 4, 2}}, 81, 256, false};
+const Sizes kDeepq{{{32, 8, 4}, {64, 4, 2}, {64, 3, 1}}, 49, 512, true};
+const Sizes kDeepq2013{{{16, 8, 4}, {32, 4, 2}}, 81, 256, false};
 
 Sizes shrunk(Sizes sizes) {
   for (auto& convolution : sizes.convolutions) convolution.channels /= 8;
@@ -47,7 +47,7 @@ Sizes shrunk(Sizes sizes) {
   return sizes;
 }
 
-/// States [N, 4, 84, 84] in [0, 1] to the value of each action [N, actions].
+/// Maps states [N, 4, 84, 84] in [0, 1] to action values [N, actions].
 nn::Sequential q_network(const Sizes& sizes) {
   nn::Sequential layers;
   int64_t channels = kFrames;
@@ -74,10 +74,10 @@ nn::Sequential q_network(const Sizes& sizes) {
   return layers;
 }
 
-/// The network that learns and, in the Nature paper, the frozen one that values the next states.
-class PairImpl : public nn::Module {
+/// The trained Q-network `online` and, if the sizes ask for it, a frozen copy, the target network.
+class QNetworksImpl : public nn::Module {
  public:
-  explicit PairImpl(const Sizes& sizes) : online(register_module("online", q_network(sizes))) {
+  explicit QNetworksImpl(const Sizes& sizes) : online(register_module("online", q_network(sizes))) {
     if (!sizes.target) return;
     target = register_module("target", q_network(sizes));
     const torch::NoGradGuard no_grad;
@@ -89,78 +89,80 @@ class PairImpl : public nn::Module {
     }
   }
 
-  /// Of the next states, by the network that does not learn where there is one.
-  at::Tensor value(const at::Tensor& states) {
+  /// Action values of next states, from the target network if there is one.
+  at::Tensor next_values(const at::Tensor& states) {
     return (target.is_empty() ? online : target)->forward(states);
   }
 
   nn::Sequential online;
   nn::Sequential target{nullptr};
 };
-TORCH_MODULE(Pair);
+TORCH_MODULE(QNetworks);
 
-/// Positions in a batch: what an update reads.
-enum Field : std::size_t { kStates, kTaken, kRewards, kTerminals, kNextValues };
+/// Positions in a batch.
+enum Field : std::size_t { kStates, kTakenActions, kRewards, kTerminals, kNextValues };
 
 class DeepQ final : public Workload {
  public:
-  explicit DeepQ(const Sizes& sizes) : pair_(sizes) {}
+  explicit DeepQ(const Sizes& sizes) : networks_(sizes) {}
 
-  /// Transitions from a replay memory; the next states are valued here, outside the step.
-  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+  /// Transitions from a replay memory. Computes the values of the next states here, outside the
+  /// step.
+  fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     const torch::NoGradGuard no_grad;
-    fixtures::Pool pool = fixtures::transitions(kActions, request);
-    const at::Device device = pair_->online->parameters()[0].device();
-    for (auto& batch : pool.batches) {
+    fixtures::BatchSet set = fixtures::transitions(kActions, request);
+    const at::Device device = networks_->online->parameters()[0].device();
+    for (auto& batch : set.batches) {
       const auto scaled = [&](std::size_t field) {
         return batch[field].to(device).to(at::kFloat).div_(255);
       };
-      const at::Tensor next = std::get<0>(pair_->value(scaled(fixtures::kNextStates)).max(1));
+      const at::Tensor next =
+          std::get<0>(networks_->next_values(scaled(fixtures::kNextStates)).max(1));
       batch = {scaled(fixtures::kStates), batch[fixtures::kActions].unsqueeze(1),
                batch[fixtures::kRewards], batch[fixtures::kTerminals], next};
     }
-    return pool;
+    return set;
   }
   std::vector<int64_t> output_shape(int64_t batch) const override { return {batch, kActions}; }
 
   at::Tensor infer(const fixtures::Batch& batch) override {
-    return pair_->online->forward(batch[kStates]);
+    return networks_->online->forward(batch[kStates]);
   }
-  /// The temporal difference, squared to 1 and linear beyond, summed over the batch.
+  /// The Huber loss of the temporal difference with delta 1, summed over the batch.
   at::Tensor loss(const fixtures::Batch& batch) override {
-    const at::Tensor value = infer(batch).gather(1, batch[kTaken]).squeeze(1);
-    const at::Tensor aim =
+    const at::Tensor value = infer(batch).gather(1, batch[kTakenActions]).squeeze(1);
+    const at::Tensor target =
         batch[kRewards] + kDiscount * (1 - batch[kTerminals]) * batch[kNextValues];
-    return at::huber_loss(value, aim, at::Reduction::Sum, /*delta=*/1);
+    return at::huber_loss(value, target, at::Reduction::Sum, /*delta=*/1);
   }
   void update() override {
     const torch::NoGradGuard no_grad;
-    const auto parameters = pair_->online->parameters();
+    const auto parameters = networks_->online->parameters();
     std::vector<at::Tensor> gradients;
     for (const auto& parameter : parameters) gradients.push_back(parameter.grad());
     if (mean_squares_.empty()) {
       for (const auto& parameter : parameters) mean_squares_.push_back(at::ones_like(parameter));
     }
     ops::fused_update(kUpdate, {parameters, gradients, mean_squares_});
-    pair_->online->zero_grad();
+    networks_->online->zero_grad();
   }
 
-  nn::Module& module() override { return *pair_; }
+  nn::Module& module() override { return *networks_; }
   std::vector<at::Tensor> optimizer_state() const override { return mean_squares_; }
 
  private:
-  mutable Pair pair_;
+  mutable QNetworks networks_;
   std::vector<at::Tensor> mean_squares_;
 };
 
 }  // namespace
 
 std::unique_ptr<Workload> make_deepq(Scale scale) {
-  return std::make_unique<DeepQ>(scale == Scale::kFull ? kNature : shrunk(kNature));
+  return std::make_unique<DeepQ>(scale == Scale::kFull ? kDeepq : shrunk(kDeepq));
 }
 
 std::unique_ptr<Workload> make_deepq_2013(Scale scale) {
-  return std::make_unique<DeepQ>(scale == Scale::kFull ? kArcade : shrunk(kArcade));
+  return std::make_unique<DeepQ>(scale == Scale::kFull ? kDeepq2013 : shrunk(kDeepq2013));
 }
 
 }  // namespace fathom::models

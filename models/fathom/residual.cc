@@ -1,7 +1,7 @@
 // residual: He, Zhang, Ren and Sun, "Deep Residual Learning for Image Recognition", 2015: ResNet-34
 // with projection shortcuts (option B) and batch normalisation.
-// residual_repo: Fathom's released code: 36 bottleneck convolutions without normalisation that stay
-// at 56 x 56, activation before the addition, Adam.
+// residual_repo: Fathom's released code: 36 convolutions in bottleneck blocks at 56 x 56 pixels, no
+// normalisation, activation before the addition, Adam.
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -30,7 +30,7 @@ struct Stage {
 struct Sizes {
   fixtures::ImageShape image;
   std::array<Stage, 4> stages;
-  int64_t divisor;  ///< of every width, for tests
+  int64_t divisor;  ///< divides all channels, for small networks in tests
 };
 
 constexpr Sizes kResidual{
@@ -49,8 +49,8 @@ nn::Conv2dOptions convolution(int64_t in, int64_t out, int64_t kernel, int64_t s
   return nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false);
 }
 
-/// Two 3 x 3 convolutions and a shortcut, which is projected where the shape changes: [N, in, S, S]
-/// to [N, out, S / stride, S / stride].
+/// Two 3 x 3 convolutions and a shortcut: [N, in, S, S] to [N, out, S / stride, S / stride]. The
+/// shortcut has a 1 x 1 convolution where the shape changes.
 class BasicBlockImpl : public nn::Cloneable<BasicBlockImpl> {
  public:
   BasicBlockImpl(int64_t in, int64_t out, int64_t stride) : in_(in), out_(out), stride_(stride) {
@@ -58,17 +58,17 @@ class BasicBlockImpl : public nn::Cloneable<BasicBlockImpl> {
   }
   void reset() override {
     conv1_ = register_module("conv1", nn::Conv2d(convolution(in_, out_, 3, stride_)));
-    norm1_ = register_module("norm1", nn::BatchNorm2d(out_));
+    bn1_ = register_module("bn1", nn::BatchNorm2d(out_));
     conv2_ = register_module("conv2", nn::Conv2d(convolution(out_, out_, 3)));
-    norm2_ = register_module("norm2", nn::BatchNorm2d(out_));
+    bn2_ = register_module("bn2", nn::BatchNorm2d(out_));
     if (stride_ == 1) return;
-    project_ = register_module("project", nn::Conv2d(convolution(in_, out_, 1, stride_)));
-    project_norm_ = register_module("project_norm", nn::BatchNorm2d(out_));
+    downsample_ = register_module("downsample", nn::Conv2d(convolution(in_, out_, 1, stride_)));
+    downsample_bn_ = register_module("downsample_bn", nn::BatchNorm2d(out_));
   }
   at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor inner = at::relu(norm1_(conv1_(x)));
-    const at::Tensor shortcut = project_.is_empty() ? x : project_norm_(project_(x));
-    return norm2_(conv2_(inner)).add_(shortcut).relu_();
+    const at::Tensor inner = at::relu(bn1_(conv1_(x)));
+    const at::Tensor shortcut = downsample_.is_empty() ? x : downsample_bn_(downsample_(x));
+    return bn2_(conv2_(inner)).add_(shortcut).relu_();
   }
 
  private:
@@ -77,14 +77,15 @@ class BasicBlockImpl : public nn::Cloneable<BasicBlockImpl> {
   int64_t stride_;
   nn::Conv2d conv1_{nullptr};
   nn::Conv2d conv2_{nullptr};
-  nn::Conv2d project_{nullptr};
-  nn::BatchNorm2d norm1_{nullptr};
-  nn::BatchNorm2d norm2_{nullptr};
-  nn::BatchNorm2d project_norm_{nullptr};
+  nn::Conv2d downsample_{nullptr};
+  nn::BatchNorm2d bn1_{nullptr};
+  nn::BatchNorm2d bn2_{nullptr};
+  nn::BatchNorm2d downsample_bn_{nullptr};
 };
 TORCH_MODULE(BasicBlock);
 
-/// 1 x 1 to a quarter of the channels, 3 x 3, 1 x 1 back, each with its ReLU, and then the sum.
+/// A bottleneck block: 1 x 1 to a quarter of the channels, 3 x 3, 1 x 1 back, each with a ReLU,
+/// then the addition of the input. Keeps the shape [N, channels, S, S].
 class RepoBlockImpl : public nn::Cloneable<RepoBlockImpl> {
  public:
   explicit RepoBlockImpl(int64_t channels) : channels_(channels) { RepoBlockImpl::reset(); }
@@ -120,7 +121,7 @@ nn::Sequential resnet34(const Sizes& sizes) {
   int64_t channels = sizes.stages[0].channels / sizes.divisor;
   nn::Sequential layers;
   layers->push_back("conv1", nn::Conv2d(convolution(3, channels, 7, 2)));
-  layers->push_back("norm1", nn::BatchNorm2d(channels));
+  layers->push_back("bn1", nn::BatchNorm2d(channels));
   layers->push_back("relu1", nn::ReLU());
   layers->push_back("pool1", nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)));
   for (std::size_t s = 0; s < sizes.stages.size(); ++s) {
@@ -159,7 +160,7 @@ nn::Sequential repo_net(const Sizes& sizes) {
   }
   push_head(layers, channels, sizes.image.classes, /*bias=*/false);
   const torch::NoGradGuard no_grad;
-  for (auto& parameter : layers->parameters()) parameter.normal_(0, 0.02);  // as released
+  for (auto& parameter : layers->parameters()) parameter.normal_(0, 0.02);  // as in the release
   return layers;
 }
 

@@ -1,8 +1,8 @@
 // seq2seq: Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks", 2014,
-// with the attention of Bahdanau et al. 2015, as Fathom's released code has it from TensorFlow's
-// translation tutorial: three LSTM layers of 256 on either side, a query of all the decoder's
-// states, the last read fed to the next position, and 512 candidates a position in place of 40,000
-// words. Buckets of 40 and 50 positions.
+// with the attention of Bahdanau et al. 2015, as in Fathom's released code and TensorFlow's
+// translation tutorial: encoder and decoder with three LSTM layers of 256 units, an attention query
+// from all states of the decoder, the context fed to the next position, and a sampled softmax with
+// 512 candidates a position instead of 40,000 words. Source and target have 40 and 50 positions.
 // seq2seq_5x10, seq2seq_10x15, seq2seq_20x25: the same network on shorter sentences.
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
@@ -35,12 +35,12 @@ namespace nn = torch::nn;
 using fixtures::Batch;
 
 constexpr int64_t kLayers = 3;
-constexpr double kLargestNorm = 5;
+constexpr double kMaxNorm = 5;
 
 struct Sizes {
   fixtures::PairShape pairs;
-  int64_t width;  ///< of words, layers and attention
-  int64_t candidates;
+  int64_t width;       ///< size H of embeddings, LSTM layers and attention
+  int64_t candidates;  ///< sampled words a position
 };
 
 Sizes sizes(Scale scale, std::size_t bucket) {
@@ -48,12 +48,12 @@ Sizes sizes(Scale scale, std::size_t bucket) {
   return {{.vocabulary = 40'000, .bucket = bucket}, 256, 512};
 }
 
-/// What encoding leaves to the decoder, which moves `states` and `read` on.
+/// The results of the encoder. Each position of the decoder replaces `states` and `context`.
 struct Encoding {
-  at::Tensor memory;  ///< [N, Ts, H], the upper layer's outputs
-  at::Tensor keys;    ///< [N, Ts, H]
-  std::vector<ops::LstmState> states;
-  at::Tensor read;  ///< [N, H], what the position before read of the memory
+  at::Tensor memory;                   ///< outputs of the last layer, [N, Ts, H]
+  at::Tensor keys;                     ///< [N, Ts, H]
+  std::vector<ops::LstmState> states;  ///< one for each layer
+  at::Tensor context;                  ///< output of the attention at the previous position, [N, H]
 };
 
 class TranslatorImpl : public nn::Module {
@@ -81,6 +81,7 @@ class TranslatorImpl : public nn::Module {
     projection_bias_ = register_parameter("projection_bias", at::zeros({words}));
   }
 
+  /// Runs the encoder on source ids [Ts, N].
   Encoding encode(const at::Tensor& source_ids) {
     const at::Tensor words = embedding(source_words_, source_ids);
     const at::Tensor start = at::zeros({kLayers, words.size(1), width_}, words.options());
@@ -96,9 +97,9 @@ class TranslatorImpl : public nn::Module {
     return {memory, keys, states, at::zeros_like(states.front().h)};
   }
 
-  /// The output of one position, [N, H], for its words' embeddings [N, H].
+  /// Runs the decoder at one position: the words' embeddings [N, H] to outputs [N, H].
   at::Tensor decode(const at::Tensor& word, Encoding& encoding) {
-    at::Tensor x = merge_input_(at::cat({word, encoding.read}, 1));
+    at::Tensor x = merge_input_(at::cat({word, encoding.context}, 1));
     std::vector<at::Tensor> query;
     for (std::size_t layer = 0; layer < kLayers; ++layer) {
       auto& state = encoding.states[layer];
@@ -106,12 +107,12 @@ class TranslatorImpl : public nn::Module {
       x = state.h;
       query.insert(query.end(), {state.c, state.h});
     }
-    encoding.read =
+    encoding.context =
         ops::additive_attention(encoding.memory, encoding.keys, query_(at::cat(query, 1)), score_);
-    return merge_output_(at::cat({x, encoding.read}, 1));
+    return merge_output_(at::cat({x, encoding.context}, 1));
   }
 
-  /// The embeddings of words of the target language.
+  /// Embeddings of words of the target language: [...] to [..., H].
   at::Tensor target_words(const at::Tensor& ids) const { return embedding(target_words_, ids); }
   const at::Tensor& projection() const { return projection_; }
   const at::Tensor& projection_bias() const { return projection_bias_; }
@@ -122,7 +123,7 @@ class TranslatorImpl : public nn::Module {
     at::Tensor bias;
   };
 
-  /// With the gradient of the rows that were looked up only.
+  /// Looks up rows of `table`. The gradient is sparse: it holds only the rows that were looked up.
   static at::Tensor embedding(const at::Tensor& table, const at::Tensor& ids) {
     return at::embedding(table, ids, /*padding_idx=*/-1, /*scale_grad_by_freq=*/false,
                          /*sparse=*/true);
@@ -132,7 +133,7 @@ class TranslatorImpl : public nn::Module {
   }
   at::Tensor lstm_bias(const std::string& name) {
     at::Tensor bias = at::zeros({4 * width_});
-    bias.narrow(0, width_, width_).fill_(1);  // the forget gate's
+    bias.narrow(0, width_, width_).fill_(1);  // forget gate
     return register_parameter(name, bias);
   }
   nn::Linear dense(const char* name, int64_t in) {
@@ -145,8 +146,8 @@ class TranslatorImpl : public nn::Module {
   int64_t width_;
   at::Tensor source_words_;
   at::Tensor target_words_;
-  at::Tensor no_bias_;               ///< at::lstm wants two a gate
-  std::vector<at::Tensor> encoder_;  ///< four a layer, as at::lstm takes them
+  at::Tensor no_bias_;               ///< zeros: at::lstm needs a second bias
+  std::vector<at::Tensor> encoder_;  ///< weights for at::lstm, four tensors a layer
   std::vector<Cell> decoder_;
   nn::Linear merge_input_{nullptr};
   at::Tensor keys_;
@@ -158,10 +159,11 @@ class TranslatorImpl : public nn::Module {
 };
 TORCH_MODULE(Translator);
 
-/// Gradient descent's rate, which falls by a hundredth whenever a loss is above the three before.
-class Rate {
+/// A learning rate that decays by 1 % whenever the loss exceeds the three losses before.
+class DecayingRate {
  public:
-  double after(double loss) {
+  /// The rate for the step that had this `loss`.
+  double next(double loss) {
     if (losses_.size() == 3) {
       if (loss > *std::max_element(losses_.begin(), losses_.end())) rate_ *= 0.99;
       losses_.pop_front();
@@ -179,16 +181,16 @@ class Seq2seq final : public Workload {
  public:
   explicit Seq2seq(const Sizes& sizes) : sizes_(sizes), net_(sizes) {}
 
-  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+  fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     return fixtures::sentence_pairs(sizes_.pairs, request);
   }
-  /// Logits of every position.
+  /// Logits at every position: [Tt, N, vocabulary].
   std::vector<int64_t> output_shape(int64_t batch) const override {
     return {fixtures::kBuckets[sizes_.pairs.bucket].target, batch, sizes_.pairs.vocabulary};
   }
 
-  /// Each position reads the likeliest word of the one before; the loss is made as in training,
-  /// like Fathom's.
+  /// Greedy decoding: each position takes the most likely word of the previous position. Computes
+  /// the loss too, as Fathom does.
   at::Tensor infer(const Batch& batch) override {
     Encoding encoding = net_->encode(batch[fixtures::kSourceIds]);
     const at::ScalarType type = encoding.keys.scalar_type();
@@ -199,15 +201,15 @@ class Seq2seq final : public Workload {
     std::vector<at::Tensor> outputs;
     for (int64_t t = 0; t < logits.size(0); ++t) {
       outputs.push_back(net_->decode(net_->target_words(ids), encoding));
-      at::Tensor now = logits[t];
-      at::addmm_out(now, bias, outputs.back(), projection);
-      ids = now.argmax(1);
+      at::Tensor position_logits = logits[t];
+      at::addmm_out(position_logits, bias, outputs.back(), projection);
+      ids = position_logits.argmax(1);
     }
     last_loss_ = sampled_loss(at::stack(outputs), batch);
     return logits;
   }
 
-  /// Each position reads the true word before.
+  /// Teacher forcing: each position takes the true previous word.
   at::Tensor loss(const Batch& batch) override {
     Encoding encoding = net_->encode(batch[fixtures::kSourceIds]);
     const at::Tensor ids = batch[fixtures::kTargetIds].slice(0, 0, -1);
@@ -220,14 +222,15 @@ class Seq2seq final : public Workload {
     return loss;
   }
 
-  /// By hand: LibTorch's clip_grad_norm_ leaves sparse gradients as they are. The clip goes into
-  /// the rate, so that no gradient is written once more.
+  /// Clips the gradients' norm and applies SGD. LibTorch's clip_grad_norm_ does not clip sparse
+  /// gradients. The learning rate includes the clip factor, which saves a pass over the gradients.
   void update() override {
     const torch::NoGradGuard no_grad;
     const auto parameters = net_->parameters();
     const double norm = gradient_norm(parameters);
-    const double rate = rate_.after(last_loss_.item<double>()) * std::min(1.0, kLargestNorm / norm);
-    RECORD_USER_SCOPE_WITH_INPUTS("op:sgd", std::vector<c10::IValue>{touched(parameters)});
+    const double rate = rate_.next(last_loss_.item<double>()) * std::min(1.0, kMaxNorm / norm);
+    RECORD_USER_SCOPE_WITH_INPUTS("op:sgd",
+                                  std::vector<c10::IValue>{with_dense_gradients(parameters)});
     for (const auto& parameter : parameters) {
       parameter.add_(parameter.grad(), -rate);
       parameter.mutable_grad().reset();
@@ -238,16 +241,17 @@ class Seq2seq final : public Workload {
   std::vector<at::Tensor> optimizer_state() const override { return {}; }
 
  private:
-  /// For the record of ops: parameters that the update goes through. Of those with a sparse
-  /// gradient it reads a few rows, by the batch.
-  static std::vector<at::Tensor> touched(std::vector<at::Tensor> parameters) {
+  /// The parameters with dense gradients, for the profiling scopes. Of the others an update reads
+  /// only a few rows, which depend on the batch.
+  static std::vector<at::Tensor> with_dense_gradients(std::vector<at::Tensor> parameters) {
     std::erase_if(parameters, [](const auto& one) { return one.grad().is_sparse(); });
     return parameters;
   }
 
-  /// Of all gradients together. Adds the rows of a word that stands several times in a sparse one.
+  /// The total norm of all gradients. Coalesces sparse ones, which adds rows of repeated words.
   static double gradient_norm(const std::vector<at::Tensor>& parameters) {
-    RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{touched(parameters)});
+    RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm",
+                                  std::vector<c10::IValue>{with_dense_gradients(parameters)});
     std::vector<at::Tensor> norms;
     for (const auto& parameter : parameters) {
       at::Tensor& gradient = parameter.mutable_grad();
@@ -257,7 +261,7 @@ class Seq2seq final : public Workload {
     return at::linalg_vector_norm(at::stack(norms)).item<double>();
   }
 
-  /// The mean over the sentences of each one's mean over its words and its end.
+  /// Averages the loss over each sentence's words and end word, then over the sentences.
   at::Tensor sampled_loss(const at::Tensor& outputs, const Batch& batch) {
     const at::Tensor& weights = batch[fixtures::kTargetWeights];
     const auto candidates =
@@ -271,7 +275,7 @@ class Seq2seq final : public Workload {
   Sizes sizes_;
   Translator net_;
   at::Tensor last_loss_;
-  Rate rate_;
+  DecayingRate rate_;
 };
 
 }  // namespace

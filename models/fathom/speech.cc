@@ -1,11 +1,11 @@
 // speech: Hannun et al., "Deep Speech: Scaling up end-to-end speech recognition", 2014, section 2,
-// in the size and with the phones that Fathom's paper gives: three dense layers, a recurrent one in
-// both directions, whose sum goes on, a dense one and the classes; connectionist temporal
-// classification, Graves et al. 2006.
+// with the size and the phones of Fathom's paper: three dense layers, the sum of a forward and a
+// backward recurrent layer, a dense layer and the classes. The loss is connectionist temporal
+// classification (CTC, Graves et al. 2006).
 // speech_150: the same network on 150 frames.
-// speech_repo: what Fathom's released code runs: its recurrent layer leads nowhere, so three dense
-// layers of 1024 and the classes remain, clipped too. The release starts all weights at zero, where
-// they stay; here they start as Glorot and Bengio 2010 do.
+// speech_repo: Fathom's released code. The output of its recurrent layer is not used, so the
+// network has three dense layers of 1024 units and the classes, which are clipped too. The release
+// initialises all weights with zero, where they stay; here they start as in Glorot and Bengio 2010.
 #include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -28,15 +28,15 @@ namespace nn = torch::nn;
 
 struct Sizes {
   fixtures::UtteranceShape utterance;
-  int64_t width;          ///< of every layer
-  bool recurrent = true;  ///< false: the classes follow the third layer and are clipped
+  int64_t width;          ///< units of every layer
+  bool recurrent = true;  ///< if false, the clipped classes follow the third layer
 };
 
 constexpr Sizes kSpeech{{.frames = 1566}, 2048};
 constexpr Sizes kSpeech150{{.frames = 150}, 2048};
 constexpr Sizes kSpeechRepo{{.frames = 1566}, 1024, /*recurrent=*/false};
 constexpr Sizes kSmall{{.frames = 60, .phones = 9, .labels = 10}, 32};
-constexpr double kLargestNorm = 5;
+constexpr double kMaxNorm = 5;
 
 class DeepSpeechImpl : public nn::Module {
  public:
@@ -64,8 +64,9 @@ class DeepSpeechImpl : public nn::Module {
     }
   }
 
-  /// Features [N, T, features] to logits [T, N, phones + 1]. The products with the input are made
-  /// for all frames at once; both directions share them.
+  /// Maps features [N, T, features] and frame counts [N] to logits [T, N, phones + 1]. Both
+  /// directions of layer 4 share its product with the input, which is computed for all frames at
+  /// once.
   at::Tensor forward(const at::Tensor& features, const at::Tensor& frames) {
     at::Tensor x = features.transpose(0, 1).contiguous();
     for (auto* layer : {&dense1_, &dense2_, &dense3_}) x = clipped((*layer)(x));
@@ -95,7 +96,7 @@ class Speech final : public Workload {
  public:
   explicit Speech(const Sizes& sizes) : sizes_(sizes), net_(sizes) {}
 
-  fixtures::Pool pool(const fixtures::PoolRequest& request) const override {
+  fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     return fixtures::utterances(sizes_.utterance, request);
   }
   std::vector<int64_t> output_shape(int64_t batch) const override {
@@ -103,23 +104,23 @@ class Speech final : public Workload {
   }
 
   at::Tensor infer(const fixtures::Batch& batch) override { return logits(batch).transpose(0, 1); }
-  /// The mean over the utterances, each with its own numbers of frames and phones. Always in float.
-  /// The blank is the last class; for the loss it becomes the first and the labels one 32-bit list,
-  /// since else LibTorch does not take cuDNN.
+  /// CTC loss in float, averaged over the utterances. The network's blank is the last class.
+  /// LibTorch uses cuDNN only if the blank is class 0 and the labels are one concatenated list of
+  /// 32-bit integers, so the classes are rotated by one.
   at::Tensor loss(const fixtures::Batch& batch) override {
     const at::Tensor scores = logits(batch);
     const at::Tensor log_probabilities =
         at::log_softmax(scores, -1, at::toOpMathType(scores.scalar_type())).roll(1, -1);
     const at::Tensor& phones = batch[fixtures::kPhones];
     const at::Tensor& counts = batch[fixtures::kPhoneCounts];
-    const at::Tensor spoken = at::arange(phones.size(1), counts.options()) < counts.unsqueeze(1);
-    return at::ctc_loss(log_probabilities, phones.masked_select(spoken).add_(1).to(at::kInt),
+    const at::Tensor is_label = at::arange(phones.size(1), counts.options()) < counts.unsqueeze(1);
+    return at::ctc_loss(log_probabilities, phones.masked_select(is_label).add_(1).to(at::kInt),
                         batch[fixtures::kFrameCounts].to(at::kInt), counts.to(at::kInt),
                         /*blank=*/0, at::Reduction::None, /*zero_infinity=*/true)
         .mean();
   }
   void update() override {
-    clip_norm(*net_, kLargestNorm);
+    clip_norm(*net_, kMaxNorm);
     optimizer_.step(*net_);
   }
 

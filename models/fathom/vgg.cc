@@ -1,7 +1,8 @@
 // vgg: Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
-// Recognition", 2014, configuration E, with the training of its section 3.1.
-// vgg_repo: the 15 layers and Adam of Fathom's released code, ReLU on the logits included. The
-// release draws weights with a deviation of 0.1, which explodes; here both start as layers.h says.
+// Recognition", 2014, configuration E, with the training parameters of section 3.1.
+// vgg_repo: Fathom's released code: 15 layers, ReLU on the logits too, Adam. The release
+// initialises weights with a standard deviation of 0.1, which makes the activations explode. Here
+// both networks use initialise_he() (models/layers.h).
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>
@@ -44,7 +45,7 @@ constexpr Sizes kVggRepo{{.side = 224, .classes = 1001, .first_label = 1},
                          0.2,
                          true};
 
-/// The same layers on small images.
+/// The same layers with fewer channels, for small images.
 Sizes shrunk(Sizes sizes) {
   sizes.image = {.side = 32, .classes = 10};
   for (auto& block : sizes.blocks) block.channels /= 16;

@@ -10,18 +10,18 @@
 
 namespace fathom::ops {
 
-/// Whether a backend's code runs on a device of this machine, in this build and precision.
+/// Whether a backend can run on `device`: in this build, on this machine and in this precision.
 bool is_here(Backend backend, fixtures::Device device,
              fixtures::Precision precision = fixtures::Precision::kFp32);
 
-/// Whether it is a vendor's library, which is given problems.
+/// Whether a backend is a vendor's library, which solves a Problem.
 constexpr bool is_vendor(Backend backend) {
   return backend != Backend::kTorch && backend != Backend::kNative;
 }
 
-/// A vendor's way to solve `problem` at the current thread count, or on the GPU's current stream.
-/// kTf32 alone lets factors of fp32 be rounded to TF32. Throws std::runtime_error, with the
-/// library's words, where it has none.
+/// A vendor's kernel for `problem`, at the current thread count or on the GPU's current stream.
+/// Only kTf32 allows fp32 products to use TF32. Throws std::runtime_error with the library's
+/// message where it does not support the problem.
 std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
                                       fixtures::Precision precision);
 

@@ -5,8 +5,8 @@
 
 namespace fathom::ops {
 
-/// Whose code runs: LibTorch dispatched eagerly, a vendor's library called directly, or our own
-/// kernels, for what LibTorch lacks or composes.
+/// The code that runs an op: LibTorch called eagerly (torch), a vendor's library called directly
+/// (onednn, cublas, cudnn), or this project's kernels (native).
 enum class Backend { kTorch, kOneDnn, kCublas, kCudnn, kNative };
 
 inline constexpr std::array<std::string_view, 5> kBackendNames{"torch", "onednn", "cublas", "cudnn",

@@ -8,7 +8,7 @@
 
 namespace fathom::ops {
 
-/// None for types that code without LibTorch does not know.
+/// The Element of a LibTorch type; none for types that Element lacks.
 inline std::optional<Element> element(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
@@ -22,9 +22,9 @@ inline std::optional<Element> element(at::ScalarType type) {
   }
 }
 
-/// A tensor of fp32 or bf16 for code that does not see LibTorch.
+/// Describes the memory of a tensor. Throws std::bad_optional_access for types that Element lacks.
 inline Buffer buffer(const at::Tensor& tensor) {
-  return {.data = const_cast<void*>(tensor.const_data_ptr()),  // inputs are not written
+  return {.data = const_cast<void*>(tensor.const_data_ptr()),  // kernels do not write to inputs
           .element = element(tensor.scalar_type()).value(),
           .sizes = tensor.sizes().vec(),
           .strides = tensor.strides().vec()};

@@ -8,24 +8,24 @@
 
 namespace fathom::ops {
 
-/// An optional argument that was given.
+/// Whether an optional tensor argument was given.
 inline bool given(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined();
 }
 
-/// {height, width} of an argument that may hold one number for both.
+/// {height, width} of an argument that holds two numbers, or one for both.
 inline Pair pair_argument(const c10::IValue& value) {
   const auto values = value.toIntVector();
   return {values.front(), values.back()};
 }
 
-/// The same; `fallback` for an empty list.
+/// The same, but `fallback` for an empty list.
 inline Pair pair_argument(const c10::IValue& value, const Pair& fallback) {
   return value.toIntVector().empty() ? fallback : pair_argument(value);
 }
 
-/// `sizes` as [outer, extent, inner] around `axis`, which kernels over one axis see of a contiguous
-/// tensor; without `inner` for the last axis. An axis counts from the end where it is negative.
+/// Merges the dimensions before and after `axis`: [outer, extent, inner], or [outer, extent] for
+/// the last axis. A negative axis counts from the end.
 inline Sizes around(at::IntArrayRef sizes, int64_t axis) {
   if (axis < 0) axis += static_cast<int64_t>(sizes.size());
   const auto at = static_cast<std::size_t>(axis);

@@ -13,9 +13,9 @@
 namespace fathom::ops {
 namespace {
 
-/// Largest error that rounding explains, as a share of the result's root mean square or of the
-/// element where that is larger (products and exponentials have far tails). The reference reads the
-/// very inputs, rounded as the op sees them; a bf16 result is itself rounded to 2^-9 of itself.
+/// Largest relative error that rounding explains. It is relative to the element or to the result's
+/// root mean square, whichever is larger, because products and exponentials have far tails. The
+/// reference reads the same rounded inputs; a bf16 result is itself rounded to 2^-9 of its value.
 double tolerance(fixtures::Precision precision) {
   switch (precision) {
     case fixtures::Precision::kFp32:
@@ -28,40 +28,40 @@ double tolerance(fixtures::Precision precision) {
   return 0;
 }
 
-constexpr int64_t kGrain = 1 << 14;  // elements a thread takes at least
+constexpr int64_t kGrain = 1 << 14;  // minimum elements per thread
 
-/// An element's error and what it may be.
+/// The error of one element and its limit.
 struct Error {
-  double is = 0;
+  double value = 0;
   double limit = 0;
 };
 
 using Worst = std::optional<Error>;
 
-/// NaN is worse than any error.
+/// The worse of two errors; NaN is worse than any number.
 Worst worse(const Worst& a, const Worst& b) {
   if (!a || !b) return a ? a : b;
-  return std::isnan(a->is) || a->is - a->limit >= b->is - b->limit ? a : b;
+  return std::isnan(a->value) || a->value - a->limit >= b->value - b->limit ? a : b;
 }
 
-/// Of those that are beyond their limit, `share` of the expected element or of `scale`, whichever
-/// is larger.
+/// The worst error that exceeds its limit, if any. The limit is `share` of the expected element or
+/// of `scale`, whichever is larger.
 template <typename T>
 Worst worst(const T* found, const double* expected, int64_t count, double scale, double share) {
   return at::parallel_reduce(
       0, count, kGrain, Worst(),
       [&](int64_t begin, int64_t end, Worst sofar) {
         for (int64_t i = begin; i < end; ++i) {
-          const Error error{.is = std::abs(static_cast<double>(found[i]) - expected[i]),
+          const Error error{.value = std::abs(static_cast<double>(found[i]) - expected[i]),
                             .limit = share * std::max(std::abs(expected[i]), scale)};
-          if (!(error.is <= error.limit)) sofar = worse(sofar, error);  // so where it is NaN
+          if (!(error.value <= error.limit)) sofar = worse(sofar, error);  // true for NaN, too
         }
         return sofar;
       },
       worse);
 }
 
-/// Of output number `output`.
+/// Compares output number `output`.
 void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor& expected,
                   double share) {
   const at::Tensor outputs = found.cpu().contiguous();
@@ -76,7 +76,7 @@ void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor&
       });
   if (!error) return;
   std::ostringstream what;
-  what << "output " << output << " differs from the float64 reference by " << error->is
+  what << "output " << output << " differs from the float64 reference by " << error->value
        << ", expected at most " << error->limit;
   throw std::runtime_error(what.str());
 }

@@ -4,16 +4,16 @@
 
 namespace fathom::ops {
 
-/// `tensors` with those of floating type in another type or on another device; indices only move.
+/// `tensors` on `device`. Those of floating type are converted to `type`; indices keep theirs.
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device);
 
-/// Tensors of their own with the same contents.
+/// Deep copies.
 Tensors cloned(const Tensors& tensors);
 
-/// Throws std::runtime_error where an output's shape is not the expected one or where an element is
-/// off by more than rounding to `precision` explains, as a share of itself or of the output's root
-/// mean square, whichever is larger. `tolerance_factor` times as much where an op rounds many
-/// times. Errors count the outputs from `first`.
+/// Throws std::runtime_error where an output's shape is not the expected one, or where an element's
+/// error is larger than rounding to `precision` explains. Errors are relative to the element or to
+/// the output's root mean square, whichever is larger. `tolerance_factor` multiplies the limit for
+/// ops that round several times. Messages number the outputs from `first`.
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
                   double tolerance_factor = 1, std::size_t first = 0);
 

@@ -1,6 +1,6 @@
 #include "ops/core/composite.h"
 
-#include "ops/core/gradient_call.h"
+#include "ops/core/autograd/gradient_call.h"
 
 namespace fathom::ops {
 namespace {
@@ -9,7 +9,8 @@ class CompositeOp final : public Op {
  public:
   CompositeOp(Composite composite, Pass pass) : composite_(std::move(composite)), pass_(pass) {}
 
-  /// Backward reads the inputs and the outputs' gradients; each product has two gradients.
+  /// Backward reads the inputs and the outputs' gradients, writes the inputs' gradients, and has
+  /// two products for each one of forward.
   Cost cost(fixtures::Precision precision) const override {
     const bool backward = pass_ == Pass::kBackward;
     const double floats =
@@ -25,7 +26,7 @@ class CompositeOp final : public Op {
 
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draws(seed);
-    Tensors made = composite_.leaves(draws);
+    Tensors made = composite_.inputs(draws);
     if (pass_ == Pass::kForward) return made;
     for (const auto& output : composite_.forward(made))
       made.push_back(draws.normal(output.sizes()));
@@ -60,17 +61,17 @@ class CompositeOp final : public Op {
 
   Call call_of(const Forward& forward, const Tensors& in) const {
     if (pass_ == Pass::kForward) return [in, forward] { return forward(in); };
-    const auto leaves = static_cast<std::ptrdiff_t>(composite_.with_gradient);
+    const auto with_gradient = static_cast<std::ptrdiff_t>(composite_.with_gradient);
     const auto outputs = static_cast<std::ptrdiff_t>(composite_.outputs);
-    const Tensors moving(in.begin(), in.begin() + leaves);
-    const Tensors fixed(in.begin() + leaves, in.end() - outputs);
-    const Tensors given(in.end() - outputs, in.end());
-    const auto of_moving = [&](const Tensors& moved) {
-      Tensors all = moved;
-      all.append(fixed.begin(), fixed.end());
+    const Tensors leaves(in.begin(), in.begin() + with_gradient);
+    const Tensors constants(in.begin() + with_gradient, in.end() - outputs);
+    const Tensors gradients(in.end() - outputs, in.end());
+    const auto of_leaves = [&](const Tensors& differentiable) {
+      Tensors all = differentiable;
+      all.append(constants.begin(), constants.end());
       return forward(all);
     };
-    return gradient_call(of_moving, moving, given);
+    return gradient_call(of_leaves, leaves, gradients);
   }
 
   Composite composite_;

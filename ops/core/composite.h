@@ -7,30 +7,30 @@
 
 namespace fathom::ops {
 
-/// An op of several calls of LibTorch, with autograd's gradient.
+/// An op made of several LibTorch calls; autograd composes its gradient.
 struct Composite {
-  /// Its inputs: first those that have gradients, all of floating type.
-  std::function<Tensors(RandomInputs&)> leaves;
-  std::size_t with_gradient;
+  /// Draws the inputs: first those with a gradient, all of which are of floating type.
+  std::function<Tensors(RandomInputs&)> inputs;
+  std::size_t with_gradient;  ///< number of inputs with a gradient
   std::function<Tensors(const Tensors&)> forward;
   std::size_t outputs;
-  /// Multiply-adds of its matrix products, which alone count as FLOPs (benchdnn's rule).
+  /// Multiply-adds of the matrix products of forward. Only these count as FLOPs (benchdnn's rule).
   double macs;
   double read;       ///< elements of floating type that forward reads
-  double written;    ///< and writes
+  double written;    ///< elements that forward writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
-  std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward by our own kernels
+  std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward in this project's kernels
   bool native_in_steps = false;                             ///< Op::native_in_steps
-  /// Op::problem of both passes, for the backends that it lists.
+  /// Op::problem of both passes, for `vendors`.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
   std::vector<Backend> vendors = {};
-  double tolerance_factor = 4;  ///< of a gradient, which goes through a chain of rounded results
-  double integers = 0;          ///< that both read
-  double untouched = 0;  ///< elements of floating type of the leaves that forward does not touch
+  double tolerance_factor = 4;  ///< of the gradients, which pass through a chain of rounded results
+  double integers = 0;          ///< indices that each pass reads
+  double untouched = 0;  ///< elements of floating type of the inputs that forward never reads
 };
 
-/// Forward over the leaves; backward over the leaves and then a gradient to each output gives those
-/// to the leaves that have one.
+/// Forward takes the inputs. Backward takes the inputs and then the gradient of each output; it
+/// returns the gradients of the inputs that have one.
 std::unique_ptr<Op> make_composite(Composite composite, Pass pass);
 
 }  // namespace fathom::ops

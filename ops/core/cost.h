@@ -4,14 +4,14 @@
 
 namespace fathom::ops {
 
-/// What one call of an op costs at least.
+/// Minimum cost of one call of an op.
 struct Cost {
   double flops;     ///< an add or a multiply counts one, a multiply-add two
   double bytes;     ///< every input read once, every output written once
-  double macs = 0;  ///< multiply-adds of its products with padding counted, the papers' convention
+  double macs = 0;  ///< multiply-adds, padding counted: the papers' convention
 };
 
-/// Of an element of floating type.
+/// Bytes per element of floating type.
 inline double element_bytes(fixtures::Precision precision) {
   return precision == fixtures::Precision::kBf16 ? 2 : 4;
 }

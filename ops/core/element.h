@@ -2,7 +2,7 @@
 
 namespace fathom::ops {
 
-/// Types of tensors for code that does not see LibTorch.
+/// Element types of tensors, for code that does not include LibTorch.
 enum class Element { kFp32, kFp64, kBf16 };
 
 }  // namespace fathom::ops

@@ -24,8 +24,8 @@ std::string indexed(const std::string& place, std::size_t index) {
   return place + '[' + std::to_string(index) + ']';
 }
 
-bool is_integer(const nlohmann::json& value, int64_t least) {
-  return value.is_number_integer() && value >= least && value <= kMaxExtent;
+bool is_integer(const nlohmann::json& value, int64_t min) {
+  return value.is_number_integer() && value >= min && value <= kMaxExtent;
 }
 
 }  // namespace
@@ -104,9 +104,9 @@ FieldValue FieldReader::parsed(const FieldSpec& spec) {
       if (!found.is_boolean()) refuse(field, found, "true or false");
       return found.get<bool>();
     case FieldKind::kPair:
-      if (!found.is_array() || found.size() != 2 || !is_integer(found[0], spec.least) ||
-          !is_integer(found[1], spec.least)) {
-        refuse(field, found, "[height, width] of at least " + std::to_string(spec.least));
+      if (!found.is_array() || found.size() != 2 || !is_integer(found[0], spec.min) ||
+          !is_integer(found[1], spec.min)) {
+        refuse(field, found, "[height, width] of at least " + std::to_string(spec.min));
       }
       return Pair{found[0].get<int64_t>(), found[1].get<int64_t>()};
     case FieldKind::kSizes:
@@ -125,20 +125,20 @@ FieldValue FieldReader::parsed(const FieldSpec& spec) {
   fail(field + " has no kind");
 }
 
-int64_t FieldReader::integer(int64_t least, const std::string& field,
+int64_t FieldReader::integer(int64_t min, const std::string& field,
                              const nlohmann::json& found) const {
-  if (!is_integer(found, least)) {
+  if (!is_integer(found, min)) {
     refuse(field, found,
-           "an integer from " + std::to_string(least) + " to " + std::to_string(kMaxExtent));
+           "an integer from " + std::to_string(min) + " to " + std::to_string(kMaxExtent));
   }
   return found.get<int64_t>();
 }
 
-Sizes FieldReader::integers(int64_t least, const std::string& field,
+Sizes FieldReader::integers(int64_t min, const std::string& field,
                             const nlohmann::json& found) const {
   Sizes all;
   for (std::size_t i = 0; i < found.size(); ++i) {
-    all.push_back(integer(least, indexed(field, i), found[i]));
+    all.push_back(integer(min, indexed(field, i), found[i]));
   }
   return all;
 }

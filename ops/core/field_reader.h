@@ -11,31 +11,31 @@
 
 namespace fathom::ops {
 
-/// A shape file cannot be used; says the file, the place, what was found and what was expected.
+/// A shapes file is invalid. The message names the file, the place, what was found and what was
+/// expected.
 class ShapeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Reads fields from a row of a shapes file. Every miss is a ShapeError that names `place` and the
-/// field.
+/// Reads fields from a row of a shapes file. Throws ShapeErrors that name `place` and the field.
 class FieldReader final : public Fields {
  public:
   FieldReader(const nlohmann::json& row, std::string place);
 
-  /// Whether an optional field is there.
+  /// Whether an optional field is present.
   bool has(const char* field);
   std::string text(const char* field);
   const nlohmann::json& list(const char* field);
-  /// One of `allowed`; returns its index.
+  /// The index in `allowed` of the field's text.
   template <typename Names>
   std::size_t choice(const char* field, const Names& allowed) {
     return choose(field, {allowed.begin(), allowed.end()});
   }
-  /// Call after the last read: a field that nobody asked for is a mistyped one.
+  /// Call after the last read. Throws ShapeError for a field that was never read: it is mistyped.
   void done() const;
 
-  /// The fields that visits have read, as written() gives them.
+  /// The fields that visit() has read, in the form that written() returns.
   const FieldRow& row() const { return read_; }
 
   void require(bool holds, const std::string& problem) override;
@@ -47,8 +47,8 @@ class FieldReader final : public Fields {
  private:
   const nlohmann::json& value(const char* field);
   FieldValue parsed(const FieldSpec& spec);
-  int64_t integer(int64_t least, const std::string& field, const nlohmann::json& found) const;
-  Sizes integers(int64_t least, const std::string& field, const nlohmann::json& found) const;
+  int64_t integer(int64_t min, const std::string& field, const nlohmann::json& found) const;
+  Sizes integers(int64_t min, const std::string& field, const nlohmann::json& found) const;
   Sizes extents(const std::string& field, const nlohmann::json& found) const;
   std::size_t choose(const char* field, const std::vector<std::string_view>& allowed);
   [[noreturn]] void refuse(const std::string& field, const nlohmann::json& found,

@@ -43,16 +43,18 @@ const char* takes(FieldKind kind) {
   return "";
 }
 
-/// Gives each field a small legal value, with which the checks between fields can be computed.
+/// Describes each field and sets it to a small valid value, so that the checks between fields can
+/// run.
 class FieldDescriber final : public Fields {
  public:
   std::vector<FieldDescription> fields;
 
  protected:
   void visit(const FieldSpec& spec, FieldValue& value, const FieldValue* fallback) override {
-    std::string usual;
-    if (fallback != nullptr) usual = *spec.same_as != '\0' ? spec.same_as : json_text(*fallback);
-    fields.push_back({spec.name, takes(spec.kind), usual});
+    std::string default_text;
+    if (fallback != nullptr)
+      default_text = *spec.same_as != '\0' ? spec.same_as : json_text(*fallback);
+    fields.push_back({spec.name, takes(spec.kind), default_text});
     if (fallback != nullptr) {
       value = *fallback;
     } else if (spec.kind == FieldKind::kExtent) {

@@ -16,13 +16,13 @@ using Sizes = std::vector<int64_t>;   ///< extents of a tensor
 
 using FieldValue = std::variant<int64_t, double, bool, Pair, Sizes, std::vector<Sizes>>;
 
-/// The fields of a shape as a shapes file holds them; fields that have their default are left out.
+/// The fields of a shape as a shapes file lists them, without those that equal their default.
 using FieldRow = std::vector<std::pair<std::string, FieldValue>>;
 
-/// What a field takes.
+/// The type of a field's value.
 enum class FieldKind {
   kExtent,   ///< an integer, 1 .. 2^31
-  kCount,    ///< an integer, 0 .. 2^31: a dimension
+  kCount,    ///< an integer, 0 .. 2^31, such as the index of a dimension
   kNumber,   ///< a number
   kShare,    ///< a number above 0 and below 1
   kFlag,     ///< true or false
@@ -35,13 +35,13 @@ enum class FieldKind {
 struct FieldSpec {
   const char* name;
   FieldKind kind;
-  int64_t least = 1;         ///< of each element of a pair
-  const char* same_as = "";  ///< the field whose value is the default
+  int64_t min = 1;           ///< minimum of each element of a pair
+  const char* same_as = "";  ///< the field that gives the default
 };
 
-/// Visits the fields of a shape. A shape names each of its fields once, in `visit(Fields&)`; that
-/// reads a row of a shapes file (FieldReader), writes one (written()) and lists the fields
-/// (described()).
+/// Visits the fields of a shape. A shape names each field once, in `visit(Fields&)`. This one
+/// function serves to read a row of a shapes file (FieldReader), to write one (written()) and to
+/// list the fields (described()).
 class Fields {
  public:
   virtual ~Fields() = default;
@@ -55,12 +55,12 @@ class Fields {
   void flag(const char* name, bool& value) {
     field({name, FieldKind::kFlag}, value, std::optional(false));
   }
-  void pair(const char* name, Pair& value, int64_t least) {
-    field({name, FieldKind::kPair, least}, value, {});
+  void pair(const char* name, Pair& value, int64_t min) {
+    field({name, FieldKind::kPair, min}, value, {});
   }
-  void pair(const char* name, Pair& value, int64_t least, const Pair& fallback,
+  void pair(const char* name, Pair& value, int64_t min, const Pair& fallback,
             const char* same_as = "") {
-    field({name, FieldKind::kPair, least, same_as}, value, std::optional(fallback));
+    field({name, FieldKind::kPair, min, same_as}, value, std::optional(fallback));
   }
   void sizes(const char* name, Sizes& value) { field({name, FieldKind::kSizes}, value, {}); }
   void sizes(const char* name, Sizes& value, const Sizes& fallback, const char* same_as) {
@@ -74,11 +74,12 @@ class Fields {
     field({name, FieldKind::kTensors}, value, {});
   }
 
-  /// Refuses a row whose fields do not fit together.
+  /// Checks a condition between fields. FieldReader throws a ShapeError with `problem` where it
+  /// does not hold.
   virtual void require(bool /*holds*/, const std::string& /*problem*/) {}
 
  protected:
-  /// `value` is read or written; a field without a `fallback` must be there.
+  /// Reads or writes `value`. A field without a `fallback` is required.
   virtual void visit(const FieldSpec& spec, FieldValue& value, const FieldValue* fallback) = 0;
 
  private:
@@ -86,8 +87,8 @@ class Fields {
   void field(const FieldSpec& spec, T& value, const std::optional<T>& fallback) {
     FieldValue any = std::move(value);
     if (fallback) {
-      const FieldValue usual = *fallback;
-      visit(spec, any, &usual);
+      const FieldValue default_value = *fallback;
+      visit(spec, any, &default_value);
     } else {
       visit(spec, any, nullptr);
     }
@@ -95,7 +96,7 @@ class Fields {
   }
 };
 
-/// The fields of `visit` as a row.
+/// The fields that `visit` names, as a row.
 FieldRow written(void (*visit)(void* shape, Fields& fields), void* shape);
 
 template <typename Shape>
@@ -104,7 +105,7 @@ FieldRow written(Shape shape) {
                  &shape);
 }
 
-/// Reads fields from a row that written() gave.
+/// Reads fields from a row that written() returned.
 class FieldLoader final : public Fields {
  public:
   explicit FieldLoader(const FieldRow& row) : row_(row) {}
@@ -116,7 +117,7 @@ class FieldLoader final : public Fields {
   const FieldRow& row_;
 };
 
-/// A field for people: its name, what it takes and its default ("" where it must be given).
+/// A field's name, the values that it takes and its default (empty for a required field), as text.
 struct FieldDescription {
   std::string name;
   std::string takes;
@@ -126,7 +127,7 @@ struct FieldDescription {
 /// The fields that `visit` names.
 std::vector<FieldDescription> described(const std::function<void(Fields& fields)>& visit);
 
-/// As JSON.
+/// The JSON text of a value or a row.
 std::string json_text(const FieldValue& value);
 std::string json_text(const FieldRow& row);
 

@@ -11,12 +11,12 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void run() = 0;
-  /// Brings what run() left in the library's own layout into the caller's buffers.
+  /// Copies results that run() wrote in the library's own layout into the caller's buffers.
   virtual void write_outputs() {}
-  /// What the library chose to run, in its own words.
+  /// The implementation that the library chose, by the library's own name.
   virtual std::string implementation() const = 0;
-  /// What it took to prepare, by JSON name (results/README.md).
-  virtual std::vector<std::pair<std::string, double>> figures() const = 0;
+  /// The cost of preparing the kernel, by name of the JSON field.
+  virtual std::vector<std::pair<std::string, double>> counters() const = 0;
 };
 
 }  // namespace fathom::ops

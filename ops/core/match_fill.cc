@@ -10,7 +10,7 @@
 namespace fathom::ops {
 namespace {
 
-/// An element type among a factory's arguments: none stands for that of the tensor, or fp32.
+/// Whether a dtype argument is floating. None stands for the dtype of the tensor argument, or fp32.
 bool is_floating(const c10::IValue& argument) {
   return argument.isNone() ||
          (argument.isInt() && at::isFloatingType(static_cast<at::ScalarType>(argument.toInt())));

@@ -13,8 +13,8 @@ struct FillShape {
   void visit(Fields& fields) { fields.sizes("sizes", sizes); }
 };
 
-/// Matches a call that writes a whole tensor, given (fill_) or made by its sizes (zeros); none
-/// where its type is not floating.
+/// Matches a call that writes a whole tensor, either an argument (fill_) or a new one (zeros).
+/// Returns nothing where the type is not floating.
 std::vector<MatchedOp> match_fill(const ObservedCall& call);
 
 }  // namespace fathom::ops

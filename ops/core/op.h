@@ -18,7 +18,7 @@
 #include "ops/core/problem.h"
 
 namespace c10 {
-struct IValue;  // whose header every file would pay for
+struct IValue;  // its header would slow down the compilation of every file
 }
 
 namespace fathom::ops {
@@ -26,7 +26,7 @@ namespace fathom::ops {
 /// Inputs or outputs of one call, in an order that the op documents.
 using Tensors = c10::SmallVector<at::Tensor, 4>;
 
-/// One call, over inputs that it holds; gives its outputs.
+/// One call of an op. It holds its inputs and returns its outputs.
 using Call = std::function<Tensors()>;
 
 /// One op type at one shape and pass.
@@ -34,36 +34,35 @@ class Op {
  public:
   virtual ~Op() = default;
   virtual Cost cost(fixtures::Precision precision) const = 0;
-  /// Bytes of the inputs that a call never reads, as the rows of a table that it does not look up.
+  /// Bytes of the inputs that a call never reads (unselected table rows).
   virtual double untouched_bytes(fixtures::Precision /*precision*/) const { return 0; }
-  /// Fresh tensors on the CPU with the statistics that the op meets in a model: fp32, and int64
-  /// where they are indices.
+  /// New tensors on the CPU with statistics as in a model: fp32, or int64 for indices.
   virtual Tensors inputs(uint64_t seed) const = 0;
-  /// LibTorch's own way over `inputs`, for any device and floating type: what backend:torch times,
-  /// and on float64 the reference. The op outlives the call.
+  /// The op in LibTorch over `inputs`, on any device and in any floating type. backend:torch times
+  /// it; on float64 it is the reference. The op must outlive the call.
   virtual Call call(const Tensors& inputs) const = 0;
-  /// Our own kernels over the same inputs; null where LibTorch's way is the only one.
+  /// The op in this project's kernels over the same inputs; null where there are none.
   virtual Call native(const Tensors& /*inputs*/) const { return nullptr; }
-  /// Whether it is native() that the workloads' steps run.
+  /// Whether the workloads' steps run native() instead of call().
   virtual bool native_in_steps() const { return false; }
-  /// Whether a call writes into its inputs, as updates do.
+  /// Whether a call writes into its inputs, like optimizer updates.
   virtual bool in_place() const { return false; }
   /// Factor on the tolerance for ops that round several times.
   virtual double tolerance_factor(fixtures::Precision /*precision*/) const { return 1; }
-  /// What call() gives on float64.
+  /// The outputs of call() on float64, on the CPU.
   Tensors exact(const Tensors& inputs) const;
-  /// Throws std::runtime_error where `outputs` are not those of the first call over `inputs`: by
-  /// default where they differ from `reference`, exact(inputs), by more than rounding times
+  /// Throws std::runtime_error where `outputs`, those of the first call over `inputs`, are wrong:
+  /// by default where they differ from `reference`, exact(inputs), by more than rounding times
   /// tolerance_factor().
   virtual void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
                      const Call& reference) const;
   void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision) const {
     check(inputs, outputs, precision, [&] { return exact(inputs); });
   }
-  /// Whose code can run it.
+  /// The backends that can run the op.
   virtual std::vector<Backend> backends() const { return {Backend::kTorch}; }
-  /// What a vendor's library is asked to compute of `inputs` into `outputs` (contiguous, as call()
-  /// shapes them), which stay alive; for the backends() that are vendors' only.
+  /// What a vendor's library computes from `inputs` into `outputs`, for the vendors among
+  /// backends(). `outputs` are contiguous and shaped as call() returns them. Both stay alive.
   virtual Problem problem(const Tensors& /*inputs*/, const Tensors& /*outputs*/) const {
     throw std::logic_error("no vendor's library runs this op");
   }
@@ -83,9 +82,9 @@ struct MatchedOp {
   FieldRow fields;
 };
 
-/// The record of an op type. It has one home, the type's own .cc:
+/// The record of an op type. It is defined in one place, the type's own .cc:
 ///
-///     /// Over the second extent of x: {x} gives {y}.
+///     /// Softmax over the second dimension of x: {x} gives {y}.
 ///     struct SoftmaxShape {
 ///       Sizes sizes;
 ///       void visit(Fields& fields) { fields.sizes("sizes", sizes); }  // the only list of fields
@@ -112,49 +111,70 @@ struct MatchedOp {
 ///               .match = match_softmax};
 ///     }
 ///
-/// table.cc lists it. Rows of shapes files, profiles, FLOPs of steps, --fathom_ops and the tests of
-/// its results, costs, gradients and matches follow.
+/// table.cc lists it. Nothing else is needed for rows of shapes files, profiles, FLOPs of steps,
+/// --fathom_ops, and the tests of results, costs, gradients and matches.
 struct OpType {
   std::string_view name;
   OpClass op_class;
-  /// LibTorch's ops, without "aten::", that match() turns into rows. Our own code and composites
-  /// run under a profiling scope "op:<name>", which is matched, too.
+  /// LibTorch's ops that match() turns into rows, without "aten::". This project's kernels and
+  /// composites run in a profiling scope "op:<name>", which is matched, too.
   std::vector<std::string_view> aten = {};
-  /// LibTorch's ops that profiles count as this type and that have no rows: inner parts of others.
+  /// LibTorch's ops that profiles count as this type but that have no rows: parts of larger ops.
   std::vector<std::string_view> aten_parts = {};
   std::vector<Pass> passes;
-  /// Small shapes, as rows of a shapes file have them: --fathom_ops shows the first, the tests run
-  /// all of them. Extents of 1, primes, strides and other awkward ones belong here.
+  /// Small shapes, written as in a shapes file. --fathom_ops shows the first; the tests run all of
+  /// them. Include extents of 1, primes, strides and other edge cases.
   std::vector<std::string_view> examples;
   std::function<void(Fields& fields)> fields;
   std::function<std::unique_ptr<Op>(Fields& fields, Pass pass)> make;
-  /// The ops of a call to one of `aten` or of the scope; none for calls that are no ops of this
-  /// type, as a clamp that is no ReLU.
+  /// The ops of a call to one of `aten` or of the scope. Returns nothing where the call is not of
+  /// this type, such as a clamp that is not a ReLU.
   std::function<std::vector<MatchedOp>(const ObservedCall& call)> match;
 };
 
-/// `shape` with the fields that `fields` has for it.
+/// `shape` after `fields` has visited it.
 template <typename Shape>
 Shape read_shape(Fields& fields, Shape shape = {}) {
   shape.visit(fields);
   return shape;
 }
 
-/// OpType::fields of a shape.
+/// OpType::fields for a shape.
 template <typename Shape>
 void fields_of(Fields& fields) {
   read_shape<Shape>(fields);
 }
 
-/// OpType::make of an op that is made from a shape and a pass.
+/// OpType::make for an op that is constructed from a shape and a pass.
 template <typename ShapedOp, typename Shape>
 std::unique_ptr<Op> make_op(Fields& fields, Pass pass) {
   return std::make_unique<ShapedOp>(read_shape<Shape>(fields), pass);
 }
 
+/// OpType::make for an op of a family, which is constructed from its row of the family's table, a
+/// shape and a pass. `shape` is the shape before its fields are read.
+template <typename FamilyOp, typename Row, typename Shape>
+auto make_member(const Row& row, const Shape& shape) {
+  return [&row, shape](Fields& fields, Pass pass) -> std::unique_ptr<Op> {
+    return std::make_unique<FamilyOp>(row, read_shape(fields, shape), pass);
+  };
+}
+
 template <typename Shape>
 MatchedOp matched(Pass pass, Shape shape) {
   return {pass, written(std::move(shape))};
+}
+
+/// Whether LibTorch's name of a call is that of a gradient, such as "aten::sigmoid_backward" or
+/// "aten::_softmax_backward_data".
+inline bool is_gradient(const ObservedCall& call) {
+  return call.name.find("_backward") != std::string_view::npos;
+}
+
+/// An op of the pass kBackward where is_gradient(call), otherwise of kForward.
+template <typename Shape>
+MatchedOp matched(const ObservedCall& call, Shape shape) {
+  return matched(is_gradient(call) ? Pass::kBackward : Pass::kForward, std::move(shape));
 }
 
 }  // namespace fathom::ops

@@ -17,7 +17,7 @@ enum class OpClass {
   kFramework,
 };
 
-/// As in profiles.
+/// Names in profiles.
 inline constexpr std::array<std::string_view, 8> kOpClassNames{
     "matrix", "convolution",  "elementwise",   "reduction",
     "random", "optimization", "data_movement", "framework"};

@@ -5,8 +5,8 @@
 
 namespace fathom::ops {
 
-/// Which product of a layer: dgrad and wgrad are the gradients to data and to weights, kBackward
-/// gives all in one call.
+/// A pass of an op. kDgrad is the gradient of the data, kWgrad that of the weights; kBackward gives
+/// all gradients in one call. kUpdate is an optimizer's step.
 enum class Pass { kForward, kDgrad, kWgrad, kBackward, kUpdate };
 
 inline constexpr std::array<std::string_view, 5> kPassNames{"forward", "dgrad", "wgrad", "backward",

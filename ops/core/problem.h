@@ -18,17 +18,17 @@ struct Buffer {
   std::vector<int64_t> strides;
 };
 
-// What a vendor's library is asked to compute. A problem with a gradient to write is a backward
-// pass: there `y` holds the gradient that arrives, and `x` what the forward pass read.
+// Problems say what a vendor's library computes. A problem with a gradient to write is a backward
+// pass: its `y` holds the gradient of the output, its `x` the input of the forward pass.
 
-/// c [..., M, N] = a [..., M, K] · b [..., K, N] (+ addend [N] or like c).
+/// c [..., M, N] = a [..., M, K] · b [..., K, N] (+ addend [N] or of the shape of c).
 struct MatmulProblem {
   Buffer a, b, c;
   std::optional<Buffer> addend = {};
 };
 
-/// x [N, C, H, W] and w [K, C / groups, R, S] (+ bias [K]) give y [N, K, P, Q]. One of three is
-/// written: y, the gradient to x, or that to w and bias.
+/// x [N, C, H, W] and w [K, C / groups, R, S] (+ bias [K]) give y [N, K, P, Q]. `writes` says what
+/// is computed: y, the gradient of x, or the gradients of w and bias.
 struct ConvolutionProblem {
   enum class Writes { kY, kX, kW } writes;
   Buffer x, w, y;
@@ -37,7 +37,8 @@ struct ConvolutionProblem {
   int64_t groups;
 };
 
-/// y [N, C, P, Q] of x [N, C, H, W]. Means are over the taps inside the image.
+/// Max or average pooling of x [N, C, H, W] into y [N, C, P, Q]. An average is over the taps inside
+/// the image.
 struct PoolProblem {
   enum class Kind { kMax, kMean } kind;
   Buffer x, y;
@@ -45,7 +46,8 @@ struct PoolProblem {
   std::optional<Buffer> dx = {};
 };
 
-/// Across channels: y = x / (bias + alpha / size · Σ x²)^beta, of [N, C, H, W].
+/// Local response normalization of [N, C, H, W]: y = x / (bias + alpha / size · Σ x²)^beta, with
+/// the sum over `size` channels.
 struct ResponseNormProblem {
   Buffer x, y;
   int64_t size;
@@ -53,7 +55,7 @@ struct ResponseNormProblem {
   std::optional<Buffer> dx = {};
 };
 
-/// By the batch's own statistics, of [N, C, ...]; weight and bias [C].
+/// Batch normalization of [N, C, ...] with the statistics of the batch; weight and bias are [C].
 struct BatchNormProblem {
   Buffer x, weight, bias, y;
   double epsilon;
@@ -63,17 +65,18 @@ struct BatchNormProblem {
   std::optional<Gradients> gradients = {};
 };
 
+/// Softmax over `axis`.
 struct SoftmaxProblem {
   Buffer x, y;
   int axis;
   std::optional<Buffer> dx = {};
 };
 
-/// An element of each element.
+/// An element-wise op of one operand.
 struct UnaryProblem {
   enum class Kind {
-    kBetween,  ///< between the two constants
-    kLinear,   ///< x · first + second
+    kClamp,   ///< clamp to the two constants
+    kLinear,  ///< x · first + second
     kRelu,
     kSigmoid,
     kTanh,
@@ -86,32 +89,33 @@ struct UnaryProblem {
   std::optional<Buffer> dx = {};
 };
 
-/// Of an element of each; extents of b may be 1 where those of a are not.
+/// An element-wise op of two operands; b is broadcast to the shape of a.
 struct BinaryProblem {
   enum class Kind { kAdd, kSub, kMul, kDiv } kind;
   Buffer a, b, out;
 };
 
-/// y has extents of 1 where x is reduced.
+/// A sum or mean. y has extents of 1 in the dimensions that are reduced.
 struct ReductionProblem {
   bool mean;
   Buffer x, y;
 };
 
+/// Concatenates `parts` along `axis`.
 struct ConcatProblem {
   std::vector<Buffer> parts;
   Buffer out;
   int axis;
 };
 
-/// From one layout into another.
+/// Copies x into y, which may have another layout.
 struct CopyProblem {
   Buffer x, y;
 };
 
-/// A layer over x [T, N, I] from states h and c [N, H], with weights [4H, I] and [4H, H] and biases
-/// [4H] that add up, gates in the order i, f, g, o: y [T, N, H], its last frame once more where
-/// last_h asks for it, and the last c.
+/// One LSTM layer over x [T, N, I] from the states h and c [N, H]. Weights are [4H, I] and [4H, H],
+/// with the gates in the order i, f, g, o; the biases [4H] are summed. Outputs are y [T, N, H], the
+/// last c and, where last_h is given, the last frame of y again.
 struct LstmProblem {
   struct Inputs {
     Buffer x, h, c, input_weight, recurrent_weight;
@@ -120,18 +124,19 @@ struct LstmProblem {
   Inputs inputs;
   Buffer y, last_c;
   std::optional<Buffer> last_h = {};
-  std::optional<Inputs> gradients = {};  ///< with them y and the last states hold those that arrive
+  std::optional<Inputs> gradients = {};  ///< backward: y and the last states hold gradients
 };
 
-/// h_t = clip(x_t + recurrent · h_before, 0, most) after h_{t-1} or, reversed, h_{t+1}: x and h
-/// [T, N, H], which lie alike, recurrent [H, H]. Backward reads the states and g, their gradient.
+/// h_t = min(max(x_t + recurrent · h_before, 0), max), where h_before is h_{t-1} or, in reverse,
+/// h_{t+1}. x and h are [T, N, H] with the same strides, recurrent is [H, H]. Backward reads h and
+/// its gradient g.
 struct ClippedRnnProblem {
-  double most;
+  double max;
   bool reverse;
   Buffer recurrent, h;
   struct Forward {
     Buffer x;
-    std::vector<int64_t> frames;  ///< of each of N; h is 0 after them
+    std::vector<int64_t> frames;  ///< length of each of the N sequences; h is 0 beyond it
   };
   struct Backward {
     Buffer g, dx, drecurrent;
@@ -139,13 +144,13 @@ struct ClippedRnnProblem {
   std::variant<Forward, Backward> pass;
 };
 
-/// Connectionist temporal classification with blank 0 over scores [T, N, C], of which a softmax
-/// makes probabilities: losses [N], or the gradient to the scores of Σ weights · losses.
+/// Connectionist temporal classification with blank 0 over scores [T, N, C], before the softmax.
+/// Computes the losses [N], or the gradient of Σ weights · losses with respect to the scores.
 struct CtcProblem {
   Buffer scores;
-  std::vector<int> labels;  ///< one utterance's after the other's
-  std::vector<int> counts;  ///< of each one's labels
-  std::vector<int> frames;  ///< of each one
+  std::vector<int> labels;  ///< of all utterances, concatenated
+  std::vector<int> counts;  ///< number of labels of each utterance
+  std::vector<int> frames;  ///< number of frames of each utterance
   struct Gradient {
     Buffer weights, dscores;
   };

@@ -8,7 +8,7 @@
 
 namespace fathom::ops {
 
-/// Inputs drawn one after the other: the same seed, the same tensors.
+/// Draws inputs in sequence. The same seed gives the same tensors.
 class RandomInputs {
  public:
   explicit RandomInputs(uint64_t seed)
@@ -20,15 +20,15 @@ class RandomInputs {
   at::Tensor uniform(at::IntArrayRef sizes, double low, double high) {
     return at::empty(sizes).uniform_(low, high, generator_);
   }
-  /// A factor whose products with normal data of `fan_in` elements keep their deviation.
+  /// A weight that keeps the standard deviation of normal data in a product: N(0, 1 / fan_in).
   at::Tensor weight(at::IntArrayRef sizes, int64_t fan_in) {
     return normal(sizes, 1 / std::sqrt(static_cast<double>(fan_in)));
   }
-  /// int64, from `least` to below `end`.
-  at::Tensor integers(at::IntArrayRef sizes, int64_t least, int64_t end) {
-    return at::empty(sizes, at::kLong).random_(least, end, generator_);
+  /// int64, uniform in [low, high).
+  at::Tensor integers(at::IntArrayRef sizes, int64_t low, int64_t high) {
+    return at::empty(sizes, at::kLong).random_(low, high, generator_);
   }
-  /// Words in order of frequency, near Zipf's law: P(k) ~ 1 / (k + 1), k < `classes`.
+  /// Word ids below `classes`, ranked by frequency, near Zipf's law: P(k) ~ 1 / (k + 1).
   at::Tensor words(at::IntArrayRef sizes, int64_t classes) {
     const double range = std::log1p(static_cast<double>(classes));
     return at::empty(sizes, at::kDouble)

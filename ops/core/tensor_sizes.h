@@ -9,13 +9,13 @@
 
 namespace fathom::ops {
 
-/// Elements of a tensor, as floating point: products of mistyped extents must not wrap around.
+/// The number of elements, in floating point so that mistyped extents do not overflow.
 double elements(at::IntArrayRef sizes);
 
 /// Whether an argument is a tensor that rows can describe: dense, of floating type, not empty.
 bool is_plain(const c10::IValue& argument);
 
-/// The extents of a tensor as rows list them: a scalar has [1].
+/// The extents of a tensor as shapes files list them; [1] for a scalar.
 Sizes tensor_sizes(const at::Tensor& tensor);
 std::vector<Sizes> tensor_sizes(const std::vector<at::Tensor>& tensors);
 

@@ -9,15 +9,15 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
-#include "ops/core/custom_function.h"
+#include "ops/core/autograd/custom_function.h"
 
 namespace fathom::ops {
 namespace {
 
-/// The frames of `count` in the order in which a recurrence visits them.
-class Order {
+/// The order in which a recurrence visits `count` frames.
+class FrameOrder {
  public:
-  Order(Direction direction, int64_t count)
+  FrameOrder(Direction direction, int64_t count)
       : step_(direction == Direction::kForward ? 1 : -1),
         first_(step_ > 0 ? 0 : count - 1),
         last_(count - 1 - first_) {}
@@ -32,14 +32,14 @@ class Order {
   int64_t last_;
 };
 
-/// 1 in an utterance's frames and 0 after them: [T, N, 1] like x.
+/// [T, N, 1] in the type of x: 1 in the frames of an utterance, 0 beyond its end.
 at::Tensor mask(const at::Tensor& x, const at::Tensor& frames) {
   const at::Tensor times = at::arange(x.size(0), frames.options()).unsqueeze(1);
   return times.lt(frames).unsqueeze(2).to(x.options());
 }
 
 at::Tensor forward(const at::Tensor& x, const at::Tensor& recurrent, const at::Tensor& mask,
-                   const Order& order) {
+                   const FrameOrder& order) {
   at::Tensor h = at::empty_like(x);
   const at::Tensor transposed = recurrent.t();
   at::Tensor before;
@@ -56,10 +56,10 @@ at::Tensor forward(const at::Tensor& x, const at::Tensor& recurrent, const at::T
   }
 }
 
-/// The gradient to x, which is the gradient to the sums inside the clipped ReLUs.
+/// The gradient of x, which equals that of the inputs of the clipped ReLUs.
 at::Tensor gradient(const at::Tensor& g, const at::Tensor& h, const at::Tensor& recurrent,
-                    const Order& order) {
-  // Where the ReLU is clipped, or a frame is none of the utterance's, h is 0 or 20.
+                    const FrameOrder& order) {
+  // Only where h is between 0 and kClip: elsewhere the ReLU is clipped or the utterance has ended.
   at::Tensor dx = g * h.gt(0).logical_and_(h.lt(kClip));
   for (int64_t t = order.last(); t != order.first(); t -= order.step()) {
     const at::Tensor before = h[t - order.step()];
@@ -70,7 +70,7 @@ at::Tensor gradient(const at::Tensor& g, const at::Tensor& h, const at::Tensor& 
 }
 
 /// Σ dx_tᵀ h_before over all frames but the first.
-at::Tensor recurrent_gradient(const at::Tensor& dx, const at::Tensor& h, const Order& order) {
+at::Tensor recurrent_gradient(const at::Tensor& dx, const at::Tensor& h, const FrameOrder& order) {
   const int64_t pairs = dx.size(0) - 1;
   const bool ahead = order.step() > 0;
   const at::Tensor now = dx.narrow(0, ahead ? 1 : 0, pairs).flatten(0, 1);
@@ -78,13 +78,13 @@ at::Tensor recurrent_gradient(const at::Tensor& dx, const at::Tensor& h, const O
   return at::mm(now.t(), before);
 }
 
-/// With its gradient to x and `recurrent`.
+/// The forward pass, with gradients of x and `recurrent`.
 at::Tensor differentiable(const at::Tensor& x, const at::Tensor& recurrent,
                           const at::Tensor& frames, Direction direction) {
   return apply(
       {.forward = [&]() -> CustomFunction::Result {
-         const at::Tensor h =
-             forward(x, recurrent, mask(x, frames.to(x.device())), Order(direction, x.size(0)));
+         const at::Tensor h = forward(x, recurrent, mask(x, frames.to(x.device())),
+                                      FrameOrder(direction, x.size(0)));
          return {{h}, {h, recurrent}};
        },
        .backward = [direction](const CustomFunction::List& saved,
@@ -101,7 +101,7 @@ at::Tensor differentiable(const at::Tensor& x, const at::Tensor& recurrent,
 ClippedReluRnnGradients clipped_relu_rnn_backward(const at::Tensor& g, const at::Tensor& h,
                                                   const at::Tensor& recurrent,
                                                   Direction direction) {
-  const Order order(direction, h.size(0));
+  const FrameOrder order(direction, h.size(0));
   const at::Tensor dx = gradient(g, h, recurrent, order);
   return {.x = dx, .recurrent = recurrent_gradient(dx, h, order)};
 }

@@ -23,9 +23,9 @@ namespace {
 
 using List = std::vector<at::Tensor>;
 
-// Elements a thread takes at least, some 5 us, and the most that are summed in their own type.
+// Minimum elements per thread, and maximum elements of one sum in type T.
 constexpr int64_t kGrain = 1 << 14;
-constexpr int64_t kSums = 64;  // side by side, so that no add waits for the one before
+constexpr int64_t kSums = 64;  // independent sums, so that no add waits for another
 
 template <typename T, typename S>
 FATHOM_VECTOR_CLONES double squares_in(const S* g, int64_t count) {
@@ -60,14 +60,14 @@ double squares_of(const S* g, int64_t count) {
   return at::parallel_reduce(0, count, kGrain, 0.0, add, std::plus<>());
 }
 
-void clip_on_cpu(const List& gradients, double largest) {
+void clip_on_cpu(const List& gradients, double max_norm) {
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, gradients[0].scalar_type(), "fused_clip", [&] {
     using T = at::opmath_type<scalar_t>;
     double squares = 0;
     for (const auto& g : gradients) {
       squares += squares_of<T>(g.const_data_ptr<scalar_t>(), g.numel());
     }
-    const T factor = static_cast<T>(clip_factor(squares, largest));
+    const T factor = static_cast<T>(clip_factor(squares, max_norm));
     for (const auto& g : gradients) {
       auto* const data = g.mutable_data_ptr<scalar_t>();
       at::parallel_for(0, g.numel(), kGrain, [&](int64_t begin, int64_t end) {
@@ -77,12 +77,12 @@ void clip_on_cpu(const List& gradients, double largest) {
   });
 }
 
-void clip_on_cuda(const List& gradients, double largest) {
+void clip_on_cuda(const List& gradients, double max_norm) {
   const at::Tensor& first = gradients[0];
   const c10::DeviceGuard guard(first.device());
   const at::Tensor squares = at::zeros({}, first.options().dtype(at::kDouble));
   FusedClip call{
-      .largest = largest,
+      .max_norm = max_norm,
       .element = *element(first.scalar_type()),
       .gradients = {},
       .squares = squares.mutable_data_ptr<double>(),
@@ -96,7 +96,7 @@ void clip_on_cuda(const List& gradients, double largest) {
 
 }  // namespace
 
-void fused_clip(const List& gradients, double largest) {
+void fused_clip(const List& gradients, double max_norm) {
   RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{gradients});
   if (gradients.empty()) return;
   const at::Tensor& first = gradients[0];
@@ -104,12 +104,13 @@ void fused_clip(const List& gradients, double largest) {
     const at::Tensor& g = gradients[i];
     TORCH_CHECK(g.is_contiguous() && g.scalar_type() == first.scalar_type() &&
                     g.device() == first.device() && element(g.scalar_type()),
-                "clip: gradient ", i, " differs from the first in type or device, or has gaps");
+                "clip: gradient ", i,
+                " differs from the first in type or device, or is not contiguous");
   }
-  if (first.device().is_cpu()) return clip_on_cpu(gradients, largest);
+  if (first.device().is_cpu()) return clip_on_cpu(gradients, max_norm);
   TORCH_CHECK(first.device().is_cuda() && cuda_library() != nullptr, "clip: no kernel on ",
               first.device());
-  clip_on_cuda(gradients, largest);
+  clip_on_cuda(gradients, max_norm);
 }
 
 }  // namespace fathom::ops

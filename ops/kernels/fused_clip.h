@@ -6,10 +6,10 @@
 
 namespace fathom::ops {
 
-/// Scales gradients in place so that the norm over all of them is `largest` at most, as
-/// torch::nn::utils::clip_grad_norm_ does: one pass over the memory for the norm and one for the
-/// scaling. Tensors of one type (float, double or bf16, which is computed in float), contiguous, on
-/// the CPU or on CUDA with our library. Throws c10::Error for others.
-void fused_clip(const std::vector<at::Tensor>& gradients, double largest);
+/// Scales gradients in place so that their common norm is at most `max_norm`, like
+/// torch::nn::utils::clip_grad_norm_. One pass over the memory computes the norm, another scales.
+/// The tensors must be contiguous and of one type (float, double or bf16, which is computed in
+/// float), on the CPU or on CUDA with libfathom_cuda.so. Throws c10::Error otherwise.
+void fused_clip(const std::vector<at::Tensor>& gradients, double max_norm);
 
 }  // namespace fathom::ops

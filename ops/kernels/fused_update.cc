@@ -16,7 +16,7 @@ namespace {
 
 using Lists = std::vector<std::vector<at::Tensor>>;
 
-constexpr int64_t kGrain = 1 << 14;  // elements a thread takes at least, some 5 us
+constexpr int64_t kGrain = 1 << 14;  // minimum elements per thread
 
 template <typename Rule, typename T, typename S>
 FATHOM_VECTOR_CLONES void update_range(const typename Rule::template In<T>& rule,
@@ -32,7 +32,7 @@ void update_on_cpu(const Rule& rule, const Lists& lists, std::size_t tensor) {
     const typename Rule::template In<T> in(rule);
     UpdateLists<scalar_t> elements{};
     for (std::size_t list = 0; list < lists.size(); ++list) {
-      elements.at[list] = lists[list][tensor].template mutable_data_ptr<scalar_t>();
+      elements.data[list] = lists[list][tensor].template mutable_data_ptr<scalar_t>();
     }
     at::parallel_for(0, p.numel(), kGrain, [&](int64_t begin, int64_t end) {
       update_range<Rule, T>(in, elements, begin, end);
@@ -51,7 +51,7 @@ void update_on_cuda(const UpdateRule& rule, const Lists& lists) {
   for (std::size_t tensor = 0; tensor < lists[0].size(); ++tensor) {
     UpdatedTensor updated{.lists = {}, .count = lists[0][tensor].numel()};
     for (std::size_t list = 0; list < lists.size(); ++list) {
-      updated.lists.at[list] = lists[list][tensor].mutable_data_ptr();
+      updated.lists.data[list] = lists[list][tensor].mutable_data_ptr();
     }
     call.tensors.push_back(updated);
   }
@@ -59,7 +59,7 @@ void update_on_cuda(const UpdateRule& rule, const Lists& lists) {
   TORCH_CHECK(error == nullptr, "update on ", first.device(), ": ", error);
 }
 
-void expect_alike(const Lists& lists, int states) {
+void check_lists(const Lists& lists, int states) {
   TORCH_CHECK(std::ssize(lists) == 2 + states, "update: ", lists.size(), " lists, expected ",
               2 + states);
   for (const auto& list : lists) {
@@ -70,7 +70,8 @@ void expect_alike(const Lists& lists, int states) {
       TORCH_CHECK(list[i].is_contiguous() && list[i].sizes() == p.sizes() &&
                       list[i].scalar_type() == lists[0][0].scalar_type() &&
                       list[i].device() == lists[0][0].device() && element(p.scalar_type()),
-                  "update: parameter ", i, " and its gradient or state differ in layout");
+                  "update: the tensors of parameter ", i,
+                  " must be contiguous and have the same sizes, type and device");
     }
   }
 }
@@ -81,7 +82,7 @@ void fused_update(const UpdateRule& rule, const Lists& lists) {
   const auto& [scope, states] =
       std::visit([](const auto& one) { return std::pair(one.kScope, one.kStates); }, rule);
   RECORD_USER_SCOPE_WITH_INPUTS(scope, std::vector<c10::IValue>{lists.at(0)});
-  expect_alike(lists, states);
+  check_lists(lists, states);
   if (lists[0].empty()) return;
   const at::Device device = lists[0][0].device();
   if (device.is_cpu()) {

@@ -3,25 +3,26 @@
 #include <ATen/record_function.h>
 #include <torch/nn/functional/normalization.h>
 
-#include "ops/core/custom_function.h"
+#include "ops/core/autograd/custom_function.h"
 #include "ops/kernels/local_response_norm_cpu.h"
 #include "ops/kernels/local_response_norm_cuda.h"
 
 namespace fathom::ops {
 namespace {
 
-at::Tensor forward(const at::Tensor& x, const LocalResponseNorm& norm) {
+at::Tensor forward(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   return x.is_cpu() ? local_response_norm_cpu(x, norm) : local_response_norm_cuda(x, norm);
 }
 
-at::Tensor backward(const at::Tensor& x, const at::Tensor& g, const LocalResponseNorm& norm) {
+at::Tensor backward(const at::Tensor& x, const at::Tensor& g,
+                    const LocalResponseNormOptions& norm) {
   return x.is_cpu() ? local_response_norm_backward_cpu(x, g, norm)
                     : local_response_norm_backward_cuda(x, g, norm);
 }
 
 }  // namespace
 
-at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
+at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   if (x.is_cpu() && x.scalar_type() == at::kBFloat16) {
     return composed_local_response_norm(x.to(at::kFloat), norm).to(at::kBFloat16);
   }
@@ -32,7 +33,7 @@ at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponse
              .k(norm.bias));
 }
 
-at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm) {
+at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   RECORD_USER_SCOPE_WITH_INPUTS(
       "op:local_response_norm",
       (std::vector<c10::IValue>{x, norm.size, norm.alpha, norm.beta, norm.bias}));
@@ -40,7 +41,7 @@ at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& nor
               ", expected an odd number");
   if (x.is_cpu() || has_local_response_norm_cuda(x, norm)) {
     const at::Tensor input = x.contiguous();
-    // Keeps the input only: the scales cost less to compute again than to read.
+    // Saves only the input: computing the scales again is faster than reading them.
     return apply(
         {.forward =
              [&] {

@@ -6,14 +6,14 @@
 
 namespace fathom::ops {
 
-/// Our own kernels with their gradient on the CPU and, for windows of 3, 5, 7 or 9, on CUDA, where
-/// LibTorch composes a padded 3-d pooling and a power; that composite elsewhere. `x` is
-/// [N, C, H, W] in float, double or bfloat16, of which the latter is summed in float. Throws
-/// c10::Error for an even size.
-at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm);
+/// Local response normalization of `x` [N, C, H, W] in float, double or bfloat16, which is summed
+/// in float. Runs this project's kernels, with their own gradient, on the CPU and, for windows of
+/// 3, 5, 7 or 9, on CUDA; elsewhere it runs LibTorch's composite. Throws c10::Error for an even
+/// size.
+at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
-/// LibTorch's composite: a padded 3-d pooling and a power. Its pooling on the CPU takes no bf16,
-/// for which the composite runs in fp32.
-at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNorm& norm);
+/// LibTorch's composite of a padded 3-d pooling and a power. LibTorch's pooling on the CPU does not
+/// support bf16, so bf16 runs in fp32 there.
+at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
 }  // namespace fathom::ops

@@ -14,20 +14,20 @@
 namespace fathom::ops {
 namespace {
 
-// Neighbouring pixels of a tile. A constant, so that its loops become a few vector instructions;
-// wide enough for the memory's prefetchers (32 take 1.4 times as long), narrow enough for all
-// channels of a tile to stay in the second-level cache.
+// Adjacent pixels in a tile. A constant, so that loops over it become a few vector instructions.
+// Wide enough for the hardware prefetchers, and narrow enough for all channels of a tile to fit
+// into the L2 cache.
 constexpr int64_t kColumns = 128;
 
-/// Columns of a tile that lie in the image, and how far apart its channels are there.
+/// The channels of a tile, their distance in memory (`plane`) and the columns inside the image.
 struct Tile {
   int64_t channels;
   int64_t plane;
   int64_t columns;
 };
 
-/// Rows of kColumns a channel. The last two have half a window of zeros before and after, so that
-/// the window of channel c is their rows c to c + size - 1.
+/// One row of kColumns per channel. `squares` and `summands` have half a window of zero rows before
+/// and after, so that the window of channel c is their rows c to c + size - 1.
 template <typename Sum>
 struct Scratch {
   Scratch(int64_t channels, int64_t size)
@@ -44,7 +44,7 @@ struct Scratch {
   std::vector<Sum> summands;
 };
 
-/// A channel's part of the tile, zeros behind it.
+/// Loads one channel of the tile and fills the rest of the row with zeros.
 template <typename T, typename Sum>
 [[gnu::always_inline]] inline void load(const T* from, int64_t columns, Sum* row) {
   if (columns == kColumns) {
@@ -72,7 +72,7 @@ template <int64_t kSize, typename Sum>
   }
 }
 
-/// The sum of `size` rows; the papers' sizes stay in registers.
+/// The sum of `size` rows. For the papers' sizes, 5 and 9, the sums stay in registers.
 template <typename Sum>
 [[gnu::always_inline]] inline void sum_window(const Sum* window, int64_t size, Sum* sum) {
   if (size == 5) return sum_fixed<5>(window, sum);
@@ -155,7 +155,7 @@ FATHOM_VECTOR_CLONES void backward_tile(const T* x, const T* g, const Tile& tile
   }
 }
 
-/// Calls visit(offset of the tile's first element, tile, scratch) for every tile, over the threads.
+/// Calls visit(offset of the tile's first element, tile, scratch) for every tile, in parallel.
 template <typename Sum, typename Visit>
 void each_tile(const at::Tensor& x, int64_t size, Visit visit) {
   const int64_t channels = x.size(1);
@@ -173,7 +173,7 @@ void each_tile(const at::Tensor& x, int64_t size, Visit visit) {
 
 }  // namespace
 
-at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNorm& norm) {
+at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   at::Tensor y = at::empty_like(x);
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
     const NormConstants<at::opmath_type<scalar_t>> constants(norm);
@@ -188,7 +188,7 @@ at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNorm&
 }
 
 at::Tensor local_response_norm_backward_cpu(const at::Tensor& x, const at::Tensor& g,
-                                            const LocalResponseNorm& norm) {
+                                            const LocalResponseNormOptions& norm) {
   at::Tensor dx = at::empty_like(x);
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
     using Sum = at::opmath_type<scalar_t>;

@@ -6,11 +6,12 @@
 
 namespace fathom::ops {
 
-/// y of a contiguous `x` [N, C, H, W] in float, double or bfloat16 on the CPU.
-at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNorm& norm);
+/// Local response normalization of a contiguous `x` [N, C, H, W] in float, double or bfloat16 on
+/// the CPU.
+at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
-/// The gradient to `x` from `g`, the one to y; both contiguous and of one type.
+/// The gradient of `x` from `g`, the gradient of the output. Both are contiguous and of one type.
 at::Tensor local_response_norm_backward_cpu(const at::Tensor& x, const at::Tensor& g,
-                                            const LocalResponseNorm& norm);
+                                            const LocalResponseNormOptions& norm);
 
 }  // namespace fathom::ops

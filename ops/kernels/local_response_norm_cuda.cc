@@ -11,9 +11,9 @@
 namespace fathom::ops {
 namespace {
 
-/// Calls launch(library, call), of which the tensors are still missing, on x's device.
+/// Calls launch(library, call) on the device of x. `call` does not include the tensors.
 template <typename Launch>
-void launch_on(const at::Tensor& x, const LocalResponseNorm& norm, Launch launch) {
+void launch_on(const at::Tensor& x, const LocalResponseNormOptions& norm, Launch launch) {
   const c10::DeviceGuard guard(x.device());
   const ResponseNorm call{
       .norm = norm,
@@ -26,12 +26,12 @@ void launch_on(const at::Tensor& x, const LocalResponseNorm& norm, Launch launch
 
 }  // namespace
 
-bool has_local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm& norm) {
+bool has_local_response_norm_cuda(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   return x.is_cuda() && cuda_library() != nullptr && element(x.scalar_type()) &&
          has_window(norm.size);
 }
 
-at::Tensor local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm& norm) {
+at::Tensor local_response_norm_cuda(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   at::Tensor y = at::empty_like(x);
   launch_on(x, norm, [&](const CudaLibrary& library, const ResponseNorm& call) {
     return library.response_norm(call, x.const_data_ptr(), y.mutable_data_ptr());
@@ -40,7 +40,7 @@ at::Tensor local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm
 }
 
 at::Tensor local_response_norm_backward_cuda(const at::Tensor& x, const at::Tensor& g,
-                                             const LocalResponseNorm& norm) {
+                                             const LocalResponseNormOptions& norm) {
   at::Tensor dx = at::empty_like(x);
   launch_on(x, norm, [&](const CudaLibrary& library, const ResponseNorm& call) {
     return library.response_norm_backward(call, x.const_data_ptr(), g.const_data_ptr(),

@@ -7,14 +7,14 @@
 namespace fathom::ops {
 
 /// Whether libfathom_cuda.so is open and has a kernel for this tensor and window.
-bool has_local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm& norm);
+bool has_local_response_norm_cuda(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
-/// y of a contiguous `x` [N, C, H, W], on LibTorch's current stream of its device. Throws
-/// c10::Error with CUDA's words where the kernel does not start.
-at::Tensor local_response_norm_cuda(const at::Tensor& x, const LocalResponseNorm& norm);
+/// Local response normalization of a contiguous `x` [N, C, H, W], on LibTorch's current stream of
+/// its device. Throws c10::Error with CUDA's message where the launch fails.
+at::Tensor local_response_norm_cuda(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
-/// The gradient to `x` from `g`, the one to y; both contiguous and of one type.
+/// The gradient of `x` from `g`, the gradient of the output. Both are contiguous and of one type.
 at::Tensor local_response_norm_backward_cuda(const at::Tensor& x, const at::Tensor& g,
-                                             const LocalResponseNorm& norm);
+                                             const LocalResponseNormOptions& norm);
 
 }  // namespace fathom::ops

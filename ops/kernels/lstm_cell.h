@@ -4,10 +4,10 @@
 
 namespace fathom::ops {
 
-/// What a cell remembers: both [N, H].
+/// The state of a cell. Both tensors are [N, H].
 struct LstmState {
-  at::Tensor h;  ///< its output
-  at::Tensor c;
+  at::Tensor h;  ///< the hidden state, which is the output
+  at::Tensor c;  ///< the cell state
 };
 
 /// One step of an LSTM, Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000:

@@ -7,8 +7,8 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
 
+#include "ops/core/autograd/custom_function.h"
 #include "ops/core/buffer.h"
-#include "ops/core/custom_function.h"
 #include "ops/kernels/cuda/library.h"
 #include "ops/kernels/lstm_gates_rule.h"
 #include "ops/kernels/vector_clones.h"
@@ -16,27 +16,27 @@
 namespace fathom::ops {
 namespace {
 
-constexpr int64_t kGrain = 1 << 12;  // units a thread takes at least, some 20 us
+constexpr int64_t kGrain = 1 << 12;  // minimum units per thread
 
 template <typename T, typename Tensors>
-FATHOM_VECTOR_CLONES void run_samples(const Tensors& at, int64_t width, int64_t begin,
+FATHOM_VECTOR_CLONES void run_samples(const Tensors& tensors, int64_t width, int64_t begin,
                                       int64_t end) {
   for (int64_t n = begin; n < end; ++n) {
     FATHOM_INDEPENDENT
-    for (int64_t unit = 0; unit < width; ++unit) run_unit<T>(at, width, n, unit);
+    for (int64_t unit = 0; unit < width; ++unit) run_unit<T>(tensors, width, n, unit);
   }
 }
 
-/// `at` on the CPU, or by `on_cuda` of our library.
+/// Runs the kernel over `tensors` on the CPU, or calls `on_cuda` with libfathom_cuda.so.
 template <typename Tensors, typename OnCuda>
-void run(const at::Tensor& c, const Tensors& at, const OnCuda& on_cuda) {
+void run(const at::Tensor& c, const Tensors& tensors, const OnCuda& on_cuda) {
   const int64_t samples = c.size(0);
   const int64_t width = c.size(1);
   if (c.is_cpu()) {
     AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, c.scalar_type(), "lstm_gates", [&] {
       const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(width, 1), 1);
       at::parallel_for(0, samples, grain, [&](int64_t begin, int64_t end) {
-        run_samples<at::opmath_type<scalar_t>>(typed<scalar_t>(at), width, begin, end);
+        run_samples<at::opmath_type<scalar_t>>(typed<scalar_t>(tensors), width, begin, end);
       });
     });
     return;
@@ -52,53 +52,54 @@ void run(const at::Tensor& c, const Tensors& at, const OnCuda& on_cuda) {
   TORCH_CHECK(error == nullptr, "lstm_gates on ", c.device(), ": ", error);
 }
 
-LstmState forward(const at::Tensor& products, const at::Tensor& c) {
+LstmState forward(const at::Tensor& preactivations, const at::Tensor& c) {
   LstmState next{.h = at::empty_like(c), .c = at::empty_like(c)};
-  const LstmGatesForward<void> at{.products = products.const_data_ptr(),
-                                  .c = c.const_data_ptr(),
-                                  .next_h = next.h.mutable_data_ptr(),
-                                  .next_c = next.c.mutable_data_ptr()};
-  run(c, at, [&](const CudaLibrary& library, const LstmGatesCall& call) {
-    return library.lstm_gates(call, at);
+  const LstmGatesForward<void> tensors{.preactivations = preactivations.const_data_ptr(),
+                                       .c = c.const_data_ptr(),
+                                       .next_h = next.h.mutable_data_ptr(),
+                                       .next_c = next.c.mutable_data_ptr()};
+  run(c, tensors, [&](const CudaLibrary& library, const LstmGatesCall& call) {
+    return library.lstm_gates(call, tensors);
   });
   return next;
 }
 
-/// {products, c} and the gradients to {next h, next c} give those to {products, c}.
+/// Gradients of {preactivations, c}, which are `saved`, from those of {next h, next c}.
 CustomFunction::List backward(const CustomFunction::List& saved,
                               const CustomFunction::List& gradients) {
-  const at::Tensor dproducts = at::empty_like(saved[0]);
+  const at::Tensor dpreactivations = at::empty_like(saved[0]);
   const at::Tensor dc = at::empty_like(saved[1]);
   const at::Tensor next_h = gradients[0].contiguous();
   const at::Tensor next_c = gradients[1].contiguous();
-  const LstmGatesBackward<void> at{.products = saved[0].const_data_ptr(),
-                                   .c = saved[1].const_data_ptr(),
-                                   .next_h = next_h.const_data_ptr(),
-                                   .next_c = next_c.const_data_ptr(),
-                                   .dproducts = dproducts.mutable_data_ptr(),
-                                   .dc = dc.mutable_data_ptr()};
-  run(dc, at, [&](const CudaLibrary& library, const LstmGatesCall& call) {
-    return library.lstm_gates_backward(call, at);
+  const LstmGatesBackward<void> tensors{.preactivations = saved[0].const_data_ptr(),
+                                        .c = saved[1].const_data_ptr(),
+                                        .next_h = next_h.const_data_ptr(),
+                                        .next_c = next_c.const_data_ptr(),
+                                        .dpreactivations = dpreactivations.mutable_data_ptr(),
+                                        .dc = dc.mutable_data_ptr()};
+  run(dc, tensors, [&](const CudaLibrary& library, const LstmGatesCall& call) {
+    return library.lstm_gates_backward(call, tensors);
   });
-  return {dproducts, dc};
+  return {dpreactivations, dc};
 }
 
 }  // namespace
 
-LstmState lstm_gates(const at::Tensor& products, const at::Tensor& c) {
-  TORCH_CHECK(c.dim() == 2 && products.dim() == 2 && products.size(0) == c.size(0) &&
-                  products.size(1) == 4 * c.size(1) && products.is_contiguous() &&
-                  c.is_contiguous() && products.scalar_type() == c.scalar_type() &&
-                  products.device() == c.device() && element(c.scalar_type()),
-              "lstm_gates: products ", products.sizes(), " and c ", c.sizes(),
+LstmState lstm_gates(const at::Tensor& preactivations, const at::Tensor& c) {
+  TORCH_CHECK(c.dim() == 2 && preactivations.dim() == 2 && preactivations.size(0) == c.size(0) &&
+                  preactivations.size(1) == 4 * c.size(1) && preactivations.is_contiguous() &&
+                  c.is_contiguous() && preactivations.scalar_type() == c.scalar_type() &&
+                  preactivations.device() == c.device() && element(c.scalar_type()),
+              "lstm_gates: preactivations ", preactivations.sizes(), " and c ", c.sizes(),
               ", expected [N, 4H] and [N, H], contiguous and of one floating type");
-  const auto next = apply({.forward =
-                               [&] {
-                                 const auto [next_h, next_c] = forward(products, c);
-                                 return CustomFunction::Result{{next_h, next_c}, {products, c}};
-                               },
-                           .backward = backward},
-                          {products, c});
+  const auto next =
+      apply({.forward =
+                 [&] {
+                   const auto [next_h, next_c] = forward(preactivations, c);
+                   return CustomFunction::Result{{next_h, next_c}, {preactivations, c}};
+                 },
+             .backward = backward},
+            {preactivations, c});
   return {.h = next[0], .c = next[1]};
 }
 

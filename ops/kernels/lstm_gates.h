@@ -4,10 +4,11 @@
 
 namespace fathom::ops {
 
-/// What lstm_cell makes of its products [N, 4H] and the cell's c [N, H], in one pass over the
-/// memory each way instead of one an operation; backward computes the gates again rather than keep
-/// them. Float, double or bf16, which is computed in float, of one type; contiguous, on the CPU or
-/// on CUDA with our library. Throws c10::Error for others.
-LstmState lstm_gates(const at::Tensor& products, const at::Tensor& c);
+/// Fused gate activations of lstm_cell: the pre-activations [N, 4H] and the cell state c [N, H]
+/// give the next state. Each pass reads and writes the memory once; backward computes the gates
+/// again instead of saving them. The tensors must be contiguous and of one type (float, double or
+/// bf16, which is computed in float), on the CPU or on CUDA with libfathom_cuda.so. Throws
+/// c10::Error otherwise.
+LstmState lstm_gates(const at::Tensor& preactivations, const at::Tensor& c);
 
 }  // namespace fathom::ops

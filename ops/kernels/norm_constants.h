@@ -4,9 +4,9 @@
 
 namespace fathom::ops {
 
-/// y_c = x_c / (bias + alpha / size · Σ x_j²)^beta over the `size` channels j around c: LibTorch's
-/// convention, in which alpha is shared out. Krizhevsky, Sutskever and Hinton 2012, section 3.3.
-struct LocalResponseNorm {
+/// y_c = x_c / (bias + alpha / size · Σ x_j²)^beta over the `size` channels j around c. Krizhevsky,
+/// Sutskever and Hinton 2012, section 3.3, but alpha is divided by the size, as in LibTorch.
+struct LocalResponseNormOptions {
   int64_t size;  ///< odd
   double alpha;
   double beta;
@@ -16,7 +16,7 @@ struct LocalResponseNorm {
 /// The norm's constants in the type of the sums.
 template <typename Sum>
 struct NormConstants {
-  explicit NormConstants(const LocalResponseNorm& norm)
+  explicit NormConstants(const LocalResponseNormOptions& norm)
       : size(norm.size),
         share(static_cast<Sum>(norm.alpha / static_cast<double>(norm.size))),
         beta(static_cast<Sum>(norm.beta)),
@@ -27,7 +27,7 @@ struct NormConstants {
   Sum share;
   Sum beta;
   Sum bias;
-  bool three_quarters;  ///< the papers' exponent, which roots give faster than a power
+  bool three_quarters;  ///< beta of the papers, which square roots give faster than pow()
 };
 
 }  // namespace fathom::ops

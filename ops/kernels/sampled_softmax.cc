@@ -20,7 +20,8 @@
 namespace fathom::ops {
 namespace {
 
-/// log E[times that each class of `ids` is drawn in `tries` draws, at most once].
+/// The logarithm of the expected count of each class of `ids`: 1 - (1 - p)^tries, the probability
+/// that at least one of `tries` draws gives it.
 at::Tensor log_expected_count(const at::Tensor& ids, const at::Tensor& tries, int64_t classes,
                               at::ScalarType type) {
   const double scale = 1 / std::log1p(static_cast<double>(classes));
@@ -33,8 +34,8 @@ at::Tensor log_expected_count(const at::Tensor& ids, const at::Tensor& tries, in
 Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes,
                             const std::optional<at::Generator>& generator) {
   if (count > classes) {
-    throw std::invalid_argument("cannot draw " + std::to_string(count) + " different ones of " +
-                                std::to_string(classes) + " classes");
+    throw std::invalid_argument("cannot draw " + std::to_string(count) +
+                                " different candidates of " + std::to_string(classes) + " classes");
   }
   RECORD_USER_SCOPE_WITH_INPUTS("op:log_uniform",
                                 (std::vector<c10::IValue>{positions, count, classes}));
@@ -43,7 +44,8 @@ Candidates draw_log_uniform(int64_t positions, int64_t count, int64_t classes,
   auto* ids = candidates.ids.mutable_data_ptr<int64_t>();
   auto* tries = candidates.tries.mutable_data_ptr<float>();
   const double range = std::log1p(static_cast<double>(classes));
-  std::vector<int64_t> drawn_at(static_cast<std::size_t>(classes), -1);  // the position, if any
+  // The last position that drew each class.
+  std::vector<int64_t> drawn_at(static_cast<std::size_t>(classes), -1);
   at::Generator source = generator.value_or(at::detail::getDefaultCPUGenerator());
   const std::lock_guard lock(source.mutex());
   auto* bits = at::check_generator<at::CPUGeneratorImpl>(source);
@@ -70,7 +72,7 @@ at::Tensor sampled_softmax(const at::Tensor& x, const at::Tensor& weight, const 
   const at::ScalarType type = at::toOpMathType(x.scalar_type());
   const at::Tensor ids = candidates.ids.to(x.device());
   const at::Tensor tries = candidates.tries.to(x.device());
-  // Both kinds of rows in one look-up: its gradient fills a tensor as large as `weight`.
+  // One look-up for both kinds of rows, because its gradient fills a tensor as large as `weight`.
   const at::Tensor classes = at::cat({labels, ids}, 1);  // [T, N + S]
   const std::vector<int64_t> parts{labels.size(1), ids.size(1)};
   const auto rows = at::embedding(weight, classes).split_with_sizes(parts, 1);

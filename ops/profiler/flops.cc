@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ops/profiler/match.h"
-#include "ops/profiler/watch.h"
+#include "ops/profiler/observe.h"
 
-// The release LibTorch never sets the flag that a debug build's RecordFunction::inputs() asserts.
+// RecordFunction::inputs() of a debug build asserts a flag that the release LibTorch never sets.
 #ifndef NDEBUG
 #error \
     "compile with -DNDEBUG (RelWithDebInfo or Release): LibTorch drops every op seen by a debug callback"
@@ -16,7 +16,7 @@
 namespace fathom::ops {
 namespace {
 
-/// Calls that tell which of several ways LibTorch took.
+/// Calls that show which of several implementations LibTorch chose.
 const std::map<std::string_view, std::string> kChoices{
     {"aten::_ctc_loss", "ctc:native"},
     {"aten::_cudnn_ctc_loss", "ctc:cudnn"},
@@ -24,20 +24,20 @@ const std::map<std::string_view, std::string> kChoices{
     {"aten::_cudnn_rnn", "lstm:cudnn"},
 };
 
-struct Products {
+struct FlopCount {
   double flops = 0;
   double macs = 0;
 
-  Products& operator+=(const Products& other) {
+  FlopCount& operator+=(const FlopCount& other) {
     flops += other.flops;
     macs += other.macs;
     return *this;
   }
 };
 
-/// What the ops of a call cost; their macs count in a forward pass only.
-Products products(const Match& found, bool backward) {
-  Products sum;
+/// The cost of the ops of a call. MACs count only in a forward pass.
+FlopCount flop_count(const Match& found, bool backward) {
+  FlopCount sum;
   for (const auto& op : found.ops) {
     if (found.type->op_class != OpClass::kMatrix && found.type->op_class != OpClass::kConvolution)
       continue;
@@ -48,8 +48,8 @@ Products products(const Match& found, bool backward) {
   return sum;
 }
 
-/// Calls nest: what is counted of a call is what was counted inside it, else its own cost.
-class FlopsCounter final : public Watcher {
+/// Calls nest. A call counts what was counted inside it or, if that is nothing, its own cost.
+class FlopsCounter final : public Observer {
  public:
   bool start(const Event& event) override {
     const bool node = event.what == Event::What::kNode;
@@ -60,9 +60,9 @@ class FlopsCounter final : public Watcher {
     Open open;
     if (node && event.scope >= 0) {
       open.gradient = &gradients_[event.scope];
-      if (!found.continues) open.gradient->own = products(found, /*backward=*/true);
+      if (!found.continues) open.gradient->own = flop_count(found, /*backward=*/true);
     } else {
-      open.own = products(found, event.call.backward);
+      open.own = flop_count(found, event.call.backward);
     }
     open_.push_back(open);
     return false;
@@ -71,13 +71,13 @@ class FlopsCounter final : public Watcher {
   void end() override {
     const Open call = open_.back();
     open_.pop_back();
-    const Products counted = call.inside.flops > 0 ? call.inside : call.own;
+    const FlopCount counted = call.inside.flops > 0 ? call.inside : call.own;
     (open_.empty() ? total_ : open_.back().inside) += counted;
     if (call.gradient != nullptr) call.gradient->executed += counted;
   }
 
   StepFlops counted() const {
-    Products sum = total_;
+    FlopCount sum = total_;
     for (const auto& [scope, gradient] : gradients_) {
       if (gradient.executed.flops == 0) sum += gradient.own;
     }
@@ -87,19 +87,19 @@ class FlopsCounter final : public Watcher {
  private:
   /// The gradient of a scope, which may have several nodes.
   struct Gradient {
-    Products own;
-    Products executed;
+    FlopCount own;
+    FlopCount executed;
   };
   struct Open {
-    Products own;
-    Products inside;
+    FlopCount own;
+    FlopCount inside;
     Gradient* gradient = nullptr;
   };
 
   OpMatcher matcher_;
   std::map<int64_t, Gradient> gradients_;  ///< by scope
   std::vector<Open> open_;
-  Products total_;
+  FlopCount total_;
   std::set<std::string> choices_;
 };
 
@@ -107,7 +107,7 @@ class FlopsCounter final : public Watcher {
 
 StepFlops count_flops(const std::function<void()>& step) {
   FlopsCounter counter;
-  watch(counter, step, /*arguments=*/true);
+  observe(counter, step, /*arguments=*/true);
   return counter.counted();
 }
 

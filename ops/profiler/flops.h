@@ -9,13 +9,13 @@ namespace fathom::ops {
 /// The dense arithmetic of a step: its convolutions, matrix products and recurrent layers.
 struct StepFlops {
   double flops = 0;  ///< an add or a multiply counts one; taps that fall on padding don't count
-  double macs = 0;   ///< multiply-adds of forward products, padding counted: the papers' convention
-  std::set<std::string> choices;  ///< as in "ctc:cudnn", where LibTorch has several ways
+  double macs = 0;   ///< multiply-adds of the forward pass, padding counted: the papers' convention
+  std::set<std::string> choices;  ///< such as "ctc:cudnn": the implementation that LibTorch chose
 };
 
-/// Runs `step` once and sums Op::cost of what this thread, and autograd's, ran of the classes
-/// matrix and convolution. A composite under a scope counts the products that it executes; where it
-/// executes none that LibTorch dispatches (a fused kernel), it counts its own cost.
+/// Runs `step` once and sums Op::cost of the ops of the classes matrix and convolution that run on
+/// this thread and on autograd's. A composite in a scope counts the products that it executes;
+/// where it executes none that LibTorch dispatches (a fused kernel), it counts its own cost.
 StepFlops count_flops(const std::function<void()>& step);
 
 }  // namespace fathom::ops

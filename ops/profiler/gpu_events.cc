@@ -14,7 +14,8 @@ using torch::profiler::impl::ActivityType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-/// Kineto marks scopes on the GPU, too: those have no time of their own.
+/// Whether an event is a kernel, copy or fill. Kineto also reports scopes on the GPU, which have no
+/// time of their own.
 bool is_work(const kineto::KinetoEvent& event) {
   if (event.deviceType() != c10::DeviceType::CUDA) return false;
   switch (static_cast<libkineto::ActivityType>(event.activityType())) {
@@ -28,17 +29,18 @@ bool is_work(const kineto::KinetoEvent& event) {
 }
 
 std::vector<GpuEvent> linked(const std::vector<kineto::KinetoEvent>& events) {
-  std::unordered_map<uint64_t, int64_t> middles;  // of ops on the host, by correlation
+  std::unordered_map<uint64_t, int64_t> midpoints;  // of ops on the host, by correlation id
   for (const auto& event : events) {
     if (event.deviceType() != c10::DeviceType::CPU || event.linkedCorrelationId() != 0) continue;
-    middles[event.correlationId()] = static_cast<int64_t>(event.startNs() + event.durationNs() / 2);
+    midpoints[event.correlationId()] =
+        static_cast<int64_t>(event.startNs() + event.durationNs() / 2);
   }
   std::vector<GpuEvent> found;
   for (const auto& event : events) {
     if (!is_work(event)) continue;
     const auto begin = static_cast<int64_t>(event.startNs());
-    const auto asked = middles.find(event.linkedCorrelationId());
-    found.push_back({.asked = asked == middles.end() ? 0 : asked->second,
+    const auto op = midpoints.find(event.linkedCorrelationId());
+    found.push_back({.launched = op == midpoints.end() ? 0 : op->second,
                      .begin = begin,
                      .end = begin + static_cast<int64_t>(event.durationNs())});
   }

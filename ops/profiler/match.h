@@ -4,14 +4,14 @@
 #include <vector>
 
 #include "ops/core/op.h"
-#include "ops/profiler/watch.h"
+#include "ops/profiler/observe.h"
 
 namespace fathom::ops {
 
-/// The ops of an event.
+/// The type and the ops of an event.
 struct Match {
   const OpType* type = nullptr;
-  std::vector<MatchedOp> ops;  ///< several where one call makes them together; none: no rows
+  std::vector<MatchedOp> ops;  ///< several if one call runs several; may be empty
   bool continues = false;      ///< a further node of a scope's gradient: the same call as before
 };
 

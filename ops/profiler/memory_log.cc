@@ -7,16 +7,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/profiler/observe.h"
 #include "ops/profiler/saved_tensors.h"
-#include "ops/profiler/watch.h"
 
 namespace fathom::ops {
 namespace {
 
 std::size_t place(MemoryClass what) { return static_cast<std::size_t>(what); }
 
-/// Which op runs, by its number; 0 between ops.
-class OpNumber final : public Watcher {
+/// The number of the op that runs; 0 between ops.
+class OpNumber final : public Observer {
  public:
   bool start(const Event& event) override {
     const bool node = event.what == Event::What::kNode && event.scope < 0;
@@ -33,15 +33,15 @@ class OpNumber final : public Watcher {
   int64_t now() const { return now_; }
 
  private:
-  std::vector<bool> nodes_;  ///< what has begun and not ended
+  std::vector<bool> nodes_;  ///< for each open event, whether it is a node without a scope
   int64_t last_ = 0;
   int64_t now_ = 0;
 };
 
 }  // namespace
 
-/// Every allocation and free in order. Classes are known later than allocations, so that a second
-/// pass adds them up.
+/// Every allocation and free in order. A second pass sums them, because the class of an allocation
+/// becomes known after it.
 class MemoryLog::Allocations final : public c10::MemoryReportingInfoBase {
  public:
   explicit Allocations(at::Device device) : device_(device) {}
@@ -66,9 +66,9 @@ class MemoryLog::Allocations final : public c10::MemoryReportingInfoBase {
     if (now == MemoryClass::kTemporaries) now = what;
   }
 
-  void watch(const OpNumber* op) {
+  void record_from_here(const OpNumber* op) {
     op_ = op;
-    if (op != nullptr) watched_from_ = events_.size();
+    if (op != nullptr) recorded_from_ = events_.size();
   }
 
   MemoryUse use() const {
@@ -76,16 +76,16 @@ class MemoryLog::Allocations final : public c10::MemoryReportingInfoBase {
     MemoryUse use{};
     const auto note = [&] {
       const double sum = std::accumulate(now.begin(), now.end(), 0.0);
-      for (std::size_t i = 0; i < now.size(); ++i) use.most[i] = std::max(use.most[i], now[i]);
+      for (std::size_t i = 0; i < now.size(); ++i) use.max[i] = std::max(use.max[i], now[i]);
       if (sum <= use.peak) return;
       use.peak = sum;
       use.at_peak = now;
     };
     for (std::size_t i = 0; i < events_.size(); ++i) {
-      if (i == watched_from_) note();
+      if (i == recorded_from_) note();
       const Allocation& allocation = all_[events_[i].allocation];
       now[place(allocation.what)] += events_[i].begins ? allocation.bytes : -allocation.bytes;
-      if (i >= watched_from_) note();
+      if (i >= recorded_from_) note();
     }
     return use;
   }
@@ -94,7 +94,7 @@ class MemoryLog::Allocations final : public c10::MemoryReportingInfoBase {
   struct Allocation {
     double bytes;
     MemoryClass what;
-    int64_t op;  ///< that asked for it
+    int64_t op;  ///< that allocated it
   };
   struct Event {
     std::size_t allocation;
@@ -111,7 +111,7 @@ class MemoryLog::Allocations final : public c10::MemoryReportingInfoBase {
 
   void end(const void* memory) {
     const auto found = live_.find(memory);
-    if (found == live_.end()) return;  // older than this log
+    if (found == live_.end()) return;  // allocated before this log began
     Allocation& freed = all_[found->second];
     if (freed.what == MemoryClass::kTemporaries && op() > 0 && freed.op == op()) {
       freed.what = MemoryClass::kWorkspace;
@@ -124,7 +124,7 @@ class MemoryLog::Allocations final : public c10::MemoryReportingInfoBase {
   const OpNumber* op_ = nullptr;
   std::vector<Allocation> all_;
   std::vector<Event> events_;
-  std::size_t watched_from_ = 0;
+  std::size_t recorded_from_ = 0;
   std::unordered_map<const void*, std::size_t> live_;  ///< by address
 };
 
@@ -144,17 +144,17 @@ void MemoryLog::mark(const at::Tensor& tensor, MemoryClass what) {
   }
 }
 
-MemoryUse MemoryLog::watch(const std::function<void()>& work) {
-  struct Watched {
+MemoryUse MemoryLog::record(const std::function<void()>& work) {
+  struct Recording {
     Allocations& allocations;
     OpNumber op;
-    explicit Watched(Allocations& all) : allocations(all) { allocations.watch(&op); }
-    ~Watched() { allocations.watch(nullptr); }
-    Watched(const Watched&) = delete;
-    Watched& operator=(const Watched&) = delete;
-  } watched(*allocations_);
-  watch_saved_tensors([&](const at::Tensor& saved) { mark(saved, MemoryClass::kFeatures); },
-                      [&] { ops::watch(watched.op, work, /*arguments=*/false); });
+    explicit Recording(Allocations& all) : allocations(all) { allocations.record_from_here(&op); }
+    ~Recording() { allocations.record_from_here(nullptr); }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+  } recording(*allocations_);
+  visit_saved_tensors([&](const at::Tensor& saved) { mark(saved, MemoryClass::kFeatures); },
+                      [&] { ops::observe(recording.op, work, /*arguments=*/false); });
   return allocations_->use();
 }
 

@@ -10,16 +10,16 @@
 
 namespace fathom::ops {
 
-/// What memory is for, after TBD (Zhu et al., IISWC 2018, section 3.4), whose workspace is split
-/// by whether it outlives the op that asked for it.
+/// The use of memory, after TBD (Zhu et al., IISWC 2018, section 3.4). TBD's workspace is split:
+/// temporaries outlive the op that allocated them, workspace does not.
 enum class MemoryClass {
   kWeights,      ///< parameters and buffers
-  kGradients,    ///< of the parameters
-  kOptimizer,    ///< its state
-  kFeatures,     ///< maps that the forward pass keeps for the backward pass
+  kGradients,    ///< gradients of the parameters
+  kOptimizer,    ///< state of the optimizer
+  kFeatures,     ///< feature maps that the forward pass keeps for the backward pass
   kInputs,       ///< batches
-  kTemporaries,  ///< results that ops hand to each other, gradients of feature maps among them
-  kWorkspace,    ///< freed before the op that asked for it returns
+  kTemporaries,  ///< results passed between ops, including gradients of feature maps
+  kWorkspace,    ///< freed before the op that allocated it returns
 };
 
 inline constexpr std::array<std::string_view, 7> kMemoryClassNames{
@@ -28,15 +28,15 @@ inline constexpr std::array<std::string_view, 7> kMemoryClassNames{
 template <typename Value>
 using ByMemoryClass = std::array<Value, kMemoryClassNames.size()>;
 
-/// Bytes that LibTorch's allocator had handed out.
+/// Bytes in use from LibTorch's allocator.
 struct MemoryUse {
-  ByMemoryClass<double> most;     ///< each class when it was largest
-  ByMemoryClass<double> at_peak;  ///< all when their sum was
-  double peak;                    ///< that sum
+  ByMemoryClass<double> max;      ///< maximum of each class
+  ByMemoryClass<double> at_peak;  ///< each class at the peak
+  double peak;                    ///< maximum of the sum of all classes
 };
 
-/// Hears of every allocation on a device while it is alive: those of this thread and of autograd's.
-/// What libraries take without LibTorch's allocator is not seen.
+/// Records the allocations on a device during its lifetime, by this thread and by autograd's.
+/// Memory that libraries take without LibTorch's allocator is not recorded.
 class MemoryLog {
  public:
   explicit MemoryLog(at::Device device);
@@ -44,12 +44,12 @@ class MemoryLog {
   MemoryLog(const MemoryLog&) = delete;
   MemoryLog& operator=(const MemoryLog&) = delete;
 
-  /// The memory of `tensor`, all of its storage, is of that class. The first mark stays.
+  /// Assigns a class to the whole storage of `tensor`. The first mark of a storage stays.
   void mark(const at::Tensor& tensor, MemoryClass what);
 
-  /// Runs `work`, finds its feature maps and workspace, and returns what was in use within it;
-  /// allocations that `work` marks count from their beginning.
-  MemoryUse watch(const std::function<void()>& work);
+  /// Runs `work`, finds its feature maps and workspace, and returns the memory in use during it.
+  /// Allocations that `work` marks count from their beginning.
+  MemoryUse record(const std::function<void()>& work);
 
  private:
   class Allocations;

@@ -12,9 +12,9 @@ const OpTimes::Op* OpTimes::enter(const Event& event) {
   if (event.call.name.empty()) return nullptr;
   const Op& op = known(event.call.name);
   // The gradient of a scope is one call with several nodes.
-  const bool more =
+  const bool continues =
       event.what == Event::What::kNode && event.scope == std::exchange(last_owner_, event.scope);
-  if (!more) ++op.time->count;
+  if (!continues) ++op.time->count;
   return &op;
 }
 
@@ -31,7 +31,7 @@ Profile OpTimes::profile(double seconds) const {
 }
 
 const OpTimes::Op& OpTimes::known(std::string_view name) {
-  const auto found = ops_.find(name);  // it may end with its event: the map keeps a copy
+  const auto found = ops_.find(name);  // the name may end with its event, so the map keeps a copy
   if (found != ops_.end()) return found->second;
   const OpType* type = claim_of(name).type;
   const std::string shown(type != nullptr ? type->name : name.substr(name.rfind(':') + 1));

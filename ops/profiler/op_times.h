@@ -4,23 +4,23 @@
 #include <string>
 #include <string_view>
 
+#include "ops/profiler/observe.h"
 #include "ops/profiler/profile.h"
-#include "ops/profiler/watch.h"
 
 namespace fathom::ops {
 
-/// Op types by the names of events.
+/// Counts and times of op types, by the names of events.
 class OpTimes {
  public:
   struct Op {
-    const OpType* type;  ///< null for an op of LibTorch that none claims
+    const OpType* type;  ///< null for a LibTorch op that belongs to no type
     OpTime* time;
   };
 
-  /// The op that begins, now counted; null for a node that only holds ops.
+  /// Counts the op that begins and returns it; null for a node that only contains ops.
   const Op* enter(const Event& event);
 
-  /// What was entered, of work that took `seconds`.
+  /// The profile of the ops of work that took `seconds`.
   Profile profile(double seconds) const;
 
  private:

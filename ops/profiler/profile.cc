@@ -7,27 +7,27 @@
 #include <functional>
 #include <map>
 
+#include "ops/profiler/observe.h"
 #include "ops/profiler/op_times.h"
 #include "ops/profiler/stopwatch.h"
-#include "ops/profiler/watch.h"
 
 namespace fathom::ops {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What runs inside an op type or a scope is part of it.
-bool is_whole(const Event& event, const OpTimes::Op* op) {
+/// Whether ops that run inside this one count as part of it.
+bool includes_nested(const Event& event, const OpTimes::Op* op) {
   return event.scope >= 0 || (op != nullptr && op->type != nullptr);
 }
 
-/// Adds up the time of ops on the host.
-class HostTime final : public Watcher {
+/// Measures the time of ops on the host.
+class HostTime final : public Observer {
  public:
   bool start(const Event& event) override {
     const OpTimes::Op* op = times_.enter(event);
     stopwatch_.start(op == nullptr ? nullptr : &op->time->seconds);
-    return is_whole(event, op);
+    return includes_nested(event, op);
   }
 
   void end() override { stopwatch_.stop(); }
@@ -39,13 +39,13 @@ class HostTime final : public Watcher {
   Stopwatch stopwatch_;
 };
 
-/// Keeps when the host was inside which op.
-class Timeline final : public Watcher {
+/// Records when the host was inside which op.
+class Timeline final : public Observer {
  public:
   bool start(const Event& event) override {
     const OpTimes::Op* op = times_.enter(event);
     open_.push_back({.op = op, .begin = c10::getTime(), .end = 0});
-    return is_whole(event, op);
+    return includes_nested(event, op);
   }
 
   void end() override {
@@ -54,8 +54,8 @@ class Timeline final : public Watcher {
     open_.pop_back();
   }
 
-  /// Gives each event's time to the op that asked for it. Where events overlap, the later ones
-  /// count from the end of the earlier. Returns the seconds of all.
+  /// Adds the time of each event to the op that launched it. Where events overlap, the later one
+  /// counts from the end of the earlier one. Returns the seconds in which the GPU was busy.
   double add(std::vector<GpuEvent> events) {
     std::sort(spans_.begin(), spans_.end(),
               [](const Span& a, const Span& b) { return a.begin < b.begin; });
@@ -69,7 +69,8 @@ class Timeline final : public Watcher {
       busy_until = event.end;
       const double seconds = static_cast<double>(event.end - begin) * 1e-9;
       busy += seconds;
-      if (const OpTimes::Op* op = op_at(event.asked); op != nullptr) op->time->seconds += seconds;
+      if (const OpTimes::Op* op = op_at(event.launched); op != nullptr)
+        op->time->seconds += seconds;
     }
     return busy;
   }
@@ -109,7 +110,7 @@ double seconds_since(Clock::time_point begin) {
 Profile profile(const std::function<void()>& work) {
   HostTime host;
   const auto begin = Clock::now();
-  watch(host, work, /*arguments=*/false);
+  observe(host, work, /*arguments=*/false);
   return host.times().profile(seconds_since(begin));
 }
 
@@ -129,12 +130,12 @@ Profile sum(const std::vector<Profile>& profiles) {
   return all;
 }
 
-Profile gpu_profile(const std::function<void()>& work, const GpuWatch& gpu) {
+Profile gpu_profile(const std::function<void()>& work, const GpuProfiler& gpu) {
   Timeline timeline;
   double seconds = 0;
   const double busy = timeline.add(gpu([&] {
     const auto begin = Clock::now();
-    watch(timeline, work, /*arguments=*/false);
+    observe(timeline, work, /*arguments=*/false);
     seconds = seconds_since(begin);
   }));
   Profile found = timeline.times().profile(seconds);

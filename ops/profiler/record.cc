@@ -8,12 +8,12 @@
 #include <set>
 
 #include "ops/profiler/match.h"
-#include "ops/profiler/watch.h"
+#include "ops/profiler/observe.h"
 
 namespace fathom::ops {
 namespace {
 
-/// "block1.conv.weight" is of the layer "block1_conv".
+/// The layer of a parameter: "block1_conv" for "block1.conv.weight".
 std::string layer_of(const std::string& parameter) {
   std::string layer = parameter.substr(0, parameter.rfind('.'));
   std::replace(layer.begin(), layer.end(), '.', '_');
@@ -28,7 +28,7 @@ auto find_same(auto& ops, const RecordedOp& op) {
 }
 
 /// Lists the ops of one thread.
-class Recorder final : public Watcher {
+class Recorder final : public Observer {
  public:
   explicit Recorder(const NamedTensors& parameters) {
     for (const auto& [name, tensor] : parameters) {
@@ -39,7 +39,8 @@ class Recorder final : public Watcher {
   bool start(const Event& event) override {
     const Match found = matcher_.match(event);
     if (event.what == Event::What::kNode) {
-      if (event.node >= 0) last_node_ = event.node;  // not where a gradient only arrives
+      // The number is negative for a node that only accumulates a gradient.
+      if (event.node >= 0) last_node_ = event.node;
       if (event.scope >= 0 && !found.continues) add(found, scope_layers_.at(event.scope));
       return event.scope >= 0;
     }
@@ -60,13 +61,13 @@ class Recorder final : public Watcher {
 
   /// The layer of an op: that of the largest parameter among its arguments.
   std::string layer_at(const Event& event) {
-    int64_t most = 0;
+    int64_t largest = 0;
     const std::string* found = nullptr;
     const auto look = [&](const at::Tensor& tensor) {
-      if (!tensor.defined() || !tensor.has_storage() || tensor.numel() <= most) return;
+      if (!tensor.defined() || !tensor.has_storage() || tensor.numel() <= largest) return;
       const auto layer = layers_.find(tensor.storage().unsafeGetStorageImpl());
       if (layer == layers_.end()) return;
-      most = tensor.numel();
+      largest = tensor.numel();
       found = &layer->second;
     };
     for (const auto& argument : event.call.arguments) {
@@ -96,7 +97,7 @@ class Recorder final : public Watcher {
 
   std::map<const c10::StorageImpl*, std::string> layers_;
   std::string current_ = "input";                ///< the last layer that the forward pass entered
-  std::map<int64_t, std::string> by_node_;       ///< layers by autograd's next node when entered
+  std::map<int64_t, std::string> by_node_;       ///< layers by autograd's next node at their begin
   std::map<int64_t, std::string> scope_layers_;  ///< by number
   std::optional<int64_t> last_node_;             ///< the last one that began in the backward pass
   std::vector<RecordedOp> recorded_;
@@ -107,13 +108,13 @@ class Recorder final : public Watcher {
 
 std::vector<RecordedOp> record(const std::function<void()>& step, const NamedTensors& parameters) {
   Recorder recorder(parameters);
-  watch(recorder, step, /*arguments=*/true);
+  observe(recorder, step, /*arguments=*/true);
   return std::move(recorder).recorded();
 }
 
 std::string shapes_json(const std::string& workload, const std::vector<RecordedOp>& train,
                         const std::vector<RecordedOp>& infer) {
-  auto rows = train;  // then those that only inference has
+  auto rows = train;  // then the ops that only inference runs
   for (const auto& op : infer) {
     if (find_same(train, op) != train.end()) continue;
     rows.push_back(op);

@@ -9,10 +9,10 @@
 
 namespace fathom::ops {
 
-/// An op of one shape that a step was seen to run.
+/// An op of one shape that a step ran.
 struct RecordedOp {
   const OpType* type;
-  std::string layer;  ///< the first with this shape
+  std::string layer;  ///< the first layer with this shape
   MatchedOp op;
   int64_t count;
 };
@@ -20,13 +20,13 @@ struct RecordedOp {
 /// Parameters of a network by name, as in "conv1.weight".
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// Runs `step` and returns the ops on this thread that an op type matches, in the order
-/// in which their shapes came first. An op belongs to the layer whose parameter it reads, else to
-/// the last layer before it; a gradient to the layer whose gradient it is. What runs inside a
+/// Runs `step` and returns the ops on this thread that match an op type, in the order in which
+/// their shapes first appeared. An op belongs to the layer that owns its parameter, otherwise to
+/// the last layer before it. A gradient belongs to the layer of its forward op. What runs inside a
 /// matched op, or inside a profiling scope "op:<type>", is part of it.
 std::vector<RecordedOp> record(const std::function<void()>& step, const NamedTensors& parameters);
 
-/// A shapes file (shapes.h) of what a training step and an inference of `workload` run.
+/// The text of a shapes file (shapes.h) for a training step and an inference step of `workload`.
 std::string shapes_json(const std::string& workload, const std::vector<RecordedOp>& train,
                         const std::vector<RecordedOp>& infer);
 

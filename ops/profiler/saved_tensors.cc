@@ -10,10 +10,10 @@ namespace {
 
 using Saved = std::function<void(const at::Tensor&)>;
 
-/// LibTorch asks its engine for these, so what they tell cannot travel with them.
+/// Global, because LibTorch's engine creates the hooks without arguments.
 const Saved* listener = nullptr;
 
-/// Keeps a tensor as autograd would.
+/// Saves a tensor as autograd does without hooks, and reports it.
 class Keep final : public torch::autograd::SavedVariableHooks {
  public:
   void call_pack_hook(const at::Tensor& tensor) override {
@@ -26,7 +26,7 @@ class Keep final : public torch::autograd::SavedVariableHooks {
   at::Tensor tensor_;
 };
 
-/// LibTorch's own engine, but for the hooks: the default ones take Python objects.
+/// LibTorch's engine with other hooks, because its default ones take Python objects.
 class Engine final : public torch::autograd::Engine {
  public:
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
@@ -34,7 +34,7 @@ class Engine final : public torch::autograd::Engine {
   }
 };
 
-/// Never destroyed, as LibTorch's own: its threads outlive main().
+/// Never destroyed, like LibTorch's engine, because its threads outlive main().
 torch::autograd::Engine& engine() {
   static auto* const engine = new Engine;
   return *engine;
@@ -42,7 +42,7 @@ torch::autograd::Engine& engine() {
 
 }  // namespace
 
-void watch_saved_tensors(const Saved& saved, const std::function<void()>& work) {
+void visit_saved_tensors(const Saved& saved, const std::function<void()>& work) {
   struct Install {
     explicit Install(const Saved& saved) {
       listener = &saved;

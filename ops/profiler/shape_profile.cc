@@ -8,34 +8,34 @@
 #include <vector>
 
 #include "ops/profiler/match.h"
+#include "ops/profiler/observe.h"
 #include "ops/profiler/op_times.h"
 #include "ops/profiler/stopwatch.h"
-#include "ops/profiler/watch.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::ops {
 namespace {
 
-/// The events of a step in order, each with the shape that its time goes to.
-class StepTrace final : public Watcher {
+/// The events of a step in order, each with the shape to which its time is added.
+class StepTrace final : public Observer {
  public:
-  struct Line {
+  struct TracedEvent {
     std::string name;
-    std::optional<std::size_t> shape;  ///< none for a node that only holds ops
+    std::optional<std::size_t> shape;  ///< none for a node that only contains ops
     bool counts;
-    bool holds_all_inside;
+    bool includes_nested;
   };
 
   bool start(const Event& event) override {
     const Match found = matcher_.match(event);
-    lines_.push_back({.name = std::string(event.call.name),
-                      .shape = shape_of(event, found),
-                      .counts = !found.continues,
-                      .holds_all_inside = event.scope >= 0 || !found.ops.empty()});
-    return lines_.back().holds_all_inside;
+    events_.push_back({.name = std::string(event.call.name),
+                       .shape = shape_of(event, found),
+                       .counts = !found.continues,
+                       .includes_nested = event.scope >= 0 || !found.ops.empty()});
+    return events_.back().includes_nested;
   }
 
-  const std::vector<Line>& lines() const { return lines_; }
+  const std::vector<TracedEvent>& events() const { return events_; }
   const std::vector<ShapeTime>& shapes() const { return shapes_; }
 
  private:
@@ -53,44 +53,44 @@ class StepTrace final : public Watcher {
     } else {
       return std::nullopt;
     }
-    const auto [place, added] = places_.try_emplace({shape.type, shape.keys}, shapes_.size());
+    const auto [index, added] = indices_.try_emplace({shape.type, shape.keys}, shapes_.size());
     if (added) shapes_.push_back(std::move(shape));
-    return place->second;
+    return index->second;
   }
 
   OpMatcher matcher_;
-  OpTimes times_;  ///< for the names of what is not matched
-  std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> places_;
+  OpTimes times_;  ///< for the types of ops that are not matched
+  std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> indices_;
   std::vector<ShapeTime> shapes_;
-  std::vector<Line> lines_;
+  std::vector<TracedEvent> events_;
 };
 
-/// Times steps that follow a trace.
-class TraceTimer final : public Watcher {
+/// Times steps that repeat the events of a trace.
+class TraceTimer final : public Observer {
  public:
   explicit TraceTimer(const StepTrace& trace)
-      : lines_(trace.lines()),
+      : events_(trace.events()),
         shapes_(trace.shapes()),
         now_{.parts = std::vector<Part>(shapes_.size())} {}
 
   bool start(const Event& event) override {
-    follows_ = follows_ && next_ < lines_.size() && lines_[next_].name == event.call.name;
+    follows_ = follows_ && next_ < events_.size() && events_[next_].name == event.call.name;
     if (!follows_) {
       stopwatch_.start(nullptr);
       return false;
     }
-    const StepTrace::Line& line = lines_[next_++];
-    Part* part = line.shape ? &now_.parts[*line.shape] : nullptr;
-    if (part != nullptr && line.counts) ++part->count;
+    const StepTrace::TracedEvent& traced = events_[next_++];
+    Part* part = traced.shape ? &now_.parts[*traced.shape] : nullptr;
+    if (part != nullptr && traced.counts) ++part->count;
     stopwatch_.start(part == nullptr ? nullptr : &part->seconds);
-    return line.holds_all_inside;
+    return traced.includes_nested;
   }
 
   void end() override { stopwatch_.stop(); }
 
   void end_step(double seconds) {
     now_.seconds = seconds;
-    if (follows_ && next_ == lines_.size()) steps_.push_back(now_);
+    if (follows_ && next_ == events_.size()) steps_.push_back(now_);
     now_ = {.parts = std::vector<Part>(shapes_.size())};
     next_ = 0;
     follows_ = true;
@@ -126,7 +126,7 @@ class TraceTimer final : public Watcher {
     std::vector<Part> parts;  ///< by shape
   };
 
-  const std::vector<StepTrace::Line>& lines_;
+  const std::vector<StepTrace::TracedEvent>& events_;
   std::vector<ShapeTime> shapes_;
   std::vector<Step> steps_;
   Step now_;
@@ -139,9 +139,9 @@ class TraceTimer final : public Watcher {
 
 ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps) {
   StepTrace trace;
-  watch(trace, step, /*arguments=*/true);
+  observe(trace, step, /*arguments=*/true);
   TraceTimer timer(trace);
-  watch(
+  observe(
       timer,
       [&] {
         for (int64_t i = 0; i < steps; ++i) {

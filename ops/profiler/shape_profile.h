@@ -8,27 +8,27 @@
 
 namespace fathom::ops {
 
-/// What calls of one type and shape took of watched steps.
+/// The time of the calls of one type and shape in profiled steps.
 struct ShapeTime {
   std::string type;  ///< as in OpTime
   OpClass op_class;
-  /// ShapeRow::key() of what one call makes, in order; none where no type matches the call (then
-  /// this is all of `type`, as in OpTime).
+  /// ShapeRow::key() of the ops that one call runs, in order. Empty where the call matches no type;
+  /// then the time is that of all of `type`, as in OpTime.
   std::vector<std::string> keys;
-  int64_t count = 0;   ///< calls; a scope's gradients are one
-  double seconds = 0;  ///< without the time of other ops inside
+  int64_t count = 0;   ///< calls; the gradients of a scope count as one
+  double seconds = 0;  ///< self time, without other ops inside
 };
 
 struct ShapeProfile {
-  int64_t steps;  ///< 0 where the steps do not repeat themselves
+  int64_t steps;  ///< steps that are counted; 0 where no step repeats the first one
   double seconds;
-  std::vector<ShapeTime> shapes;  ///< together they fill `seconds`: "framework" is between ops
+  std::vector<ShapeTime> shapes;  ///< they sum to `seconds`; "framework" is the time between ops
 };
 
-/// Runs `step` several times and returns the time of every op shape on this thread, as types know
-/// it (match.h). Looking at arguments takes longer than small ops do, so one step is looked at
-/// and `steps` further ones are timed, of which those count that run the same ops in the same
-/// order. Exceptions of `step` go through.
+/// Runs `step` several times and returns the time of every op shape on this thread, as match.h
+/// matches it. Reading arguments takes longer than small ops do, so one step is traced with its
+/// arguments and `steps` more are timed without. The result is from the steps that run the same ops
+/// in the same order, without the fastest and the slowest quarter. Exceptions of `step` propagate.
 ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps);
 
 }  // namespace fathom::ops

@@ -5,15 +5,15 @@
 
 namespace fathom::ops {
 
-/// Times calls of one thread, each without those inside it.
+/// Measures the self time of nested calls on one thread.
 class Stopwatch {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A call begins, on this account; null: on nobody's.
+  /// A call begins. Its self time is added to `seconds`, or discarded for null.
   void start(double* seconds) { stack_.push_back({.seconds = seconds, .begin = Clock::now()}); }
 
-  /// The last one that began ends.
+  /// The innermost open call ends.
   void stop() {
     const auto now = Clock::now();
     const Call call = stack_.back();
@@ -29,7 +29,7 @@ class Stopwatch {
   struct Call {
     double* seconds;
     Clock::time_point begin;
-    Clock::duration inner{};  ///< of the calls directly inside
+    Clock::duration inner{};  ///< time of the calls directly inside
   };
 
   std::vector<Call> stack_;

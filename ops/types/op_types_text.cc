@@ -14,7 +14,7 @@ std::string joined(const Values& values) {
   return text;
 }
 
-/// Those that run at least one of its examples.
+/// The backends that run at least one example of the type.
 std::vector<Backend> backends(const OpType& type) {
   std::vector<Backend> all;
   for (const auto example : type.examples) {

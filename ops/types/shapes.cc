@@ -24,7 +24,7 @@ nlohmann::json parsed(std::string_view text, const std::string& place) {
   }
 }
 
-/// A part of a benchmark name; those are a contract (results/README.md).
+/// A part of a benchmark name.
 std::string name_part(FieldReader& fields, const char* field) {
   std::string text = fields.text(field);
   const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
@@ -35,8 +35,8 @@ std::string name_part(FieldReader& fields, const char* field) {
   return text;
 }
 
-/// Rows that no machine of this memory can hold are refused before anything is allocated.
-void refuse_absurd(const ShapeRow& row, const FieldReader& fields) {
+/// Refuses a row where the tensors exceed this machine's memory, before anything is allocated.
+void expect_fits_memory(const ShapeRow& row, const FieldReader& fields) {
   const double needed = row.op->cost(fixtures::Precision::kFp32).bytes;
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
@@ -68,10 +68,10 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
   row.count = calls("count");
   row.infer_count = calls("infer_count");
   if (row.count + row.infer_count == 0) fields.fail("\"count\" is missing");
-  const auto counts = std::ssize(fields.row());  // are the row's fields, not the op's
+  const auto counts = std::ssize(fields.row());  // fields of the row, not of the op
   row.op = row.type->make(fields, row.pass);
   fields.done();
-  refuse_absurd(row, fields);
+  expect_fits_memory(row, fields);
   row.fields.assign(fields.row().begin() + counts, fields.row().end());
   return row;
 }
@@ -115,7 +115,8 @@ std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& pat
     const std::string place = path + ": rows[" + std::to_string(i) + "]";
     parsed.push_back(parse_row(rows[i], workload, place));
     if (!names.insert(parsed.back().name()).second) {
-      throw ShapeError(place + ": a second " + parsed.back().name() + ", expected one row a name");
+      throw ShapeError(place + ": a second " + parsed.back().name() +
+                       ", expected one row per name");
     }
   }
   return parsed;

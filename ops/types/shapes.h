@@ -11,20 +11,20 @@
 
 namespace fathom::ops {
 
-/// An op as a workload's training step runs it.
+/// An op of one shape that a workload's step runs.
 struct ShapeRow {
   const OpType* type;
   std::string workload;
   std::string layer;  ///< the first layer of this shape
   Pass pass;
-  int64_t count;        ///< calls a training step
-  int64_t infer_count;  ///< calls an inference
+  int64_t count;        ///< calls per training step
+  int64_t infer_count;  ///< calls per inference step
   std::shared_ptr<const Op> op;
   FieldRow fields;
 
-  /// op/<type>/<workload>/<layer>/<pass>
+  /// op/<type>/<workload>/<layer>/<pass>.
   std::string name() const;
-  /// The same for two rows that run the same.
+  /// Equal for two rows that run the same op.
   std::string key() const;
 };
 
@@ -34,16 +34,16 @@ std::string shape_key(const OpType& type, const MatchedOp& op);
 /// The op of a row's `fields`, a JSON object. Throws ShapeError.
 std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fields);
 
-/// Rows of one shapes file; `path` is for messages. Throws ShapeError.
+/// The rows of a shapes file; `path` is for messages. Throws ShapeError.
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path);
 
-/// A user's shapes file. Throws ShapeError, also where it cannot be read.
+/// The rows of a user's shapes file. Throws ShapeError, also where it cannot be read.
 std::vector<ShapeRow> read_shapes(const std::string& path);
 
 /// The text of ops/shapes/<workload>.json, compiled into the program; empty where there is none.
 std::string_view embedded_text(std::string_view workload);
 
-/// Its rows.
+/// The rows of that file.
 std::vector<ShapeRow> embedded_shapes(std::string_view workload);
 
 }  // namespace fathom::ops

@@ -5,7 +5,7 @@
 
 namespace fathom::ops {
 
-// One record a file, or a family's table of them.
+// Each is defined in a file of its own: one record, or a family's table of them.
 OpType matmul_type();
 OpType batched_matmul_type();
 OpType lstm_type();

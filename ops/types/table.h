@@ -11,20 +11,20 @@ namespace fathom::ops {
 /// Every op type.
 const std::vector<OpType>& op_types();
 
-/// The one of a name; null for none.
+/// The op type of a name; null for none.
 const OpType* op_type(std::string_view name);
 
-/// Their names, in the same order.
+/// The names of op_types(), in the same order.
 std::vector<std::string_view> op_type_names();
 
-/// What claims an op of LibTorch ("aten::mm") or a scope ("op:adam").
+/// The op type of a LibTorch op ("aten::mm") or of a scope ("op:adam").
 struct Claim {
-  const OpType* type = nullptr;  ///< null: nobody does
-  bool has_rows = false;         ///< match() is to be asked; else it is an inner part
+  const OpType* type = nullptr;  ///< null for none
+  bool has_rows = false;         ///< whether match() applies; false for a part of a larger op
 };
 Claim claim_of(std::string_view call);
 
-/// The ops of a call, and the type that they are of; none where no type has it.
+/// The ops of a call that belongs to the type of `claim`; none without a type.
 std::vector<MatchedOp> match(const Claim& claim, const ObservedCall& call);
 
 /// --fathom_ops: each type with its passes, backends, fields and an example.

@@ -1,6 +1,7 @@
-"""Training and inference steps in PyTorch's own Python, eager, as its users write them: the other side of
-against_pytorch.py. Each workload is a function of (torch, mode) that gives a closure of one step; mode is "train" or
-"infer".
+"""Training and inference steps in eager PyTorch, written as its users write them, for against_pytorch.py.
+
+Each workload is a function of (torch, mode) that returns a function of no arguments, which runs one step. `mode` is
+"train" or "infer". Tests compare the networks with ours (tests/models/against_python_test.py).
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""A Q-network."""
+"""Deep Q-network."""
 
 from eager_steps.step import inference, training
 

@@ -1,10 +1,10 @@
-"""The classifiers of 224 x 224 images."""
+"""Image classifiers. Sizes are arguments, because tests build small networks."""
 
 from eager_steps.step import inference, training
 
 
 def he(torch, net):
-    """models/layers.cc's initialise_he."""
+    """initialise_he of models/layers.cc."""
     for module in net.modules():
         if isinstance(module, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
@@ -14,42 +14,46 @@ def he(torch, net):
             torch.nn.init.zeros_(module.bias)
 
 
-def vgg(torch):
-    """VGG-19 as models/fathom/vgg.cc builds it, for 224 x 224 images: the network and its SGD."""
+def vgg(torch, side=224, divisor=1, hidden=4096, classes=1000):
+    """models/fathom/vgg.cc's VGG-19 and the options of its SGD. `divisor` divides the widths."""
     nn = torch.nn
     layers, channels = [], 3
     for convolutions, width in ((2, 64), (2, 128), (4, 256), (4, 512), (4, 512)):
         for _ in range(convolutions):
-            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
-            channels = width
+            layers += [nn.Conv2d(channels, width // divisor, 3, padding=1), nn.ReLU()]
+            channels = width // divisor
         layers.append(nn.MaxPool2d(2))
-    layers += [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout(0.5)]
-    layers += [nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)]
+    flat = channels * (side // 32) ** 2
+    layers += [nn.Flatten(), nn.Linear(flat, hidden), nn.ReLU(), nn.Dropout(0.5)]
+    layers += [nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(0.5), nn.Linear(hidden, classes)]
     net = nn.Sequential(*layers)
     he(torch, net)
     return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
 
 
-def alexnet(torch):
-    """models/fathom/alexnet.cc's network of 2012, with LibTorch's composite normalisation."""
+def alexnet(torch, divisor=1, last_side=6, hidden=4096, classes=1000):
+    """models/fathom/alexnet.cc's network of 2012, with PyTorch's composite LocalResponseNorm. After the last pooling
+    images have `last_side` x `last_side` pixels.
+    """
     nn = torch.nn
+    a, b, c = 96 // divisor, 256 // divisor, 384 // divisor
     norm = {"size": 5, "alpha": 5e-4, "beta": 0.75, "k": 2.0}
     net = nn.Sequential(
-        *(nn.Conv2d(3, 96, 11, 4, 2), nn.ReLU(), nn.LocalResponseNorm(**norm), nn.MaxPool2d(3, 2)),
-        *(nn.Conv2d(96, 256, 5, padding=2, groups=2), nn.ReLU(), nn.LocalResponseNorm(**norm)),
-        *(nn.MaxPool2d(3, 2), nn.Conv2d(256, 384, 3, padding=1), nn.ReLU()),
-        *(nn.Conv2d(384, 384, 3, padding=1, groups=2), nn.ReLU()),
-        *(nn.Conv2d(384, 256, 3, padding=1, groups=2), nn.ReLU(), nn.MaxPool2d(3, 2)),
-        *(nn.Flatten(), nn.Linear(9216, 4096), nn.ReLU(), nn.Dropout(0.5)),
-        *(nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4096, 1000)),
+        *(nn.Conv2d(3, a, 11, 4, 2), nn.ReLU(), nn.LocalResponseNorm(**norm), nn.MaxPool2d(3, 2)),
+        *(nn.Conv2d(a, b, 5, padding=2, groups=2), nn.ReLU(), nn.LocalResponseNorm(**norm)),
+        *(nn.MaxPool2d(3, 2), nn.Conv2d(b, c, 3, padding=1), nn.ReLU()),
+        *(nn.Conv2d(c, c, 3, padding=1, groups=2), nn.ReLU()),
+        *(nn.Conv2d(c, b, 3, padding=1, groups=2), nn.ReLU(), nn.MaxPool2d(3, 2)),
+        *(nn.Flatten(), nn.Linear(b * last_side**2, hidden), nn.ReLU(), nn.Dropout(0.5)),
+        *(nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(0.5), nn.Linear(hidden, classes)),
     )
     for parameter in net.parameters():
         torch.nn.init.normal_(parameter, std=0.01)
     return net, {"lr": 0.01, "momentum": 0.9, "weight_decay": 5e-4}
 
 
-def residual(torch):
-    """models/fathom/residual.cc's ResNet-34."""
+def residual(torch, divisor=1, classes=1000):
+    """models/fathom/residual.cc's ResNet-34. `divisor` divides the widths."""
     nn = torch.nn
 
     class Block(nn.Module):
@@ -68,16 +72,22 @@ def residual(torch):
             inner = self.bn1(self.conv1(x)).relu()
             return self.bn2(self.conv2(inner)).add_(self.downsample(x)).relu_()
 
-    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    channels = 64 // divisor
+    layers = [nn.Conv2d(3, channels, 7, 2, 3, bias=False), nn.BatchNorm2d(channels), nn.ReLU()]
     layers.append(nn.MaxPool2d(3, 2, 1))
-    channels = 64
     for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
         for block in range(blocks):
-            layers.append(Block(channels, width, 2 if stage > 0 and block == 0 else 1))
-            channels = width
-    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+            layers.append(Block(channels, width // divisor, 2 if stage > 0 and block == 0 else 1))
+            channels = width // divisor
+    net = nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)
+    )
     he(torch, net)
     return net, {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
+
+
+def image_loss(torch, net, images, labels):
+    return torch.nn.functional.cross_entropy(net(images), labels)
 
 
 def image_step(network, batch, torch, mode):
@@ -88,4 +98,4 @@ def image_step(network, batch, torch, mode):
     if mode == "infer":
         return inference(torch, net.eval(), images)
     optimizer = torch.optim.SGD(net.parameters(), **options)
-    return training(optimizer, lambda: torch.nn.functional.cross_entropy(net(images), labels))
+    return training(optimizer, lambda: image_loss(torch, net, images, labels))

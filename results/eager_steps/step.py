@@ -1,8 +1,8 @@
-"""What a step is made of."""
+"""Functions that run one step."""
 
 
 def inference(torch, net, *inputs):
-    """A closure of one pass."""
+    """Returns a function that runs one forward pass."""
 
     def step():
         with torch.inference_mode():
@@ -12,7 +12,7 @@ def inference(torch, net, *inputs):
 
 
 def training(optimizer, loss, prepare=lambda: None):
-    """A closure of loss, backward pass, what happens to the gradients, and update."""
+    """Returns a function that runs loss, backward pass, `prepare` (changes to the gradients) and update."""
 
     def step():
         optimizer.zero_grad()

@@ -1,1 +1,1 @@
-"""Two programs by turns, row by row, so that what drifts on the machine hits both alike."""
+"""Runs two programs alternately, row by row. A drift of the machine then affects both equally."""

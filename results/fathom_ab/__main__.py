@@ -1,10 +1,10 @@
-"""Runs two builds by turns, one row after the other, and says which rows of the second are slower.
+"""Runs two builds alternately, row by row, and tells which rows of the second are slower.
 
 results/ab build/default/fathom_bench other/build/default/fathom_bench -o ab -- --fathom_threads=1 --fathom_profile
 
-A row's rounds follow each other, each a process of its own; which program comes first changes from round to round. With
---most-rounds, rows too noisy for a change of 2.5 % to be told go on, three rounds at a time, until one can be. Writes
-ab/a.json and ab/b.json, whose repetitions are the rounds, then does what results/gate ab/a.json ab/b.json does.
+In a round, each program measures the row once, in a new process. The next round starts with the other program. With
+--most-rounds=N, a noisy row gets three more rounds at a time, until the interval of its change is within 2.5 % or after
+N rounds. Writes ab/a.json and ab/b.json, in which the repetitions are the rounds, then runs results/gate on them.
 """
 
 import argparse
@@ -34,44 +34,47 @@ def main():
     try:
         make_folder(arguments.output)
         rows = common(programs)
-        for file in files:  # an earlier run's
+        for file in files:  # from an earlier run
             errors_of(file).unlink(missing_ok=True)
         run(programs, rows, files, arguments.rounds, arguments.most_rounds)
     except RunError as error:
         print(f"ab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"\nab: interrupted; {files[0]} and {files[1]} hold finished rows", file=sys.stderr)
+        print(
+            f"\nab: interrupted; {files[0]} and {files[1]} hold the finished rows", file=sys.stderr
+        )
         return 130
     return gate.main([*map(str, files)])
 
 
 def common(programs):
+    """Rows that both programs have, in the order of the first. Raises RunError if there are none."""
     first, second = (program.rows() for program in programs)
-    also = set(second)
-    rows = [name for name in first if name in also]
+    others = set(second)
+    rows = [name for name in first if name in others]
     if not rows:
         raise RunError(
             f"{programs[1].path}: has none of the {len(first)} rows of {programs[0].path}, expected "
-            "rows of the same names"
+            "rows with the same names"
         )
     return rows
 
 
 def run(programs, rows, files, rounds, most):
-    """Measures every row; both files are whole after each."""
+    """Measures every row. Both files are complete after each row."""
     counted = str(rounds) if most == rounds else f"{rounds} to {most}"
-    marks = {"ab_id": uuid.uuid4().hex, "ab_rounds": counted, "ab_block": str(BLOCK)}
+    added = {"ab_id": uuid.uuid4().hex, "ab_rounds": counted, "ab_block": str(BLOCK)}
     entries = [[], []]
     started = time.monotonic()
     for index, name in enumerate(rows):
         runs = [[], []]
-        failed = set()  # sides; their other rounds would take as long to fail
-        for turn in range(most):
-            if turn >= rounds and turn % BLOCK == 0 and (failed or enough(*runs, name)):
+        failed = set()  # sides that failed once; they skip the remaining rounds
+        for number in range(most):
+            if number >= rounds and number % BLOCK == 0 and (failed or enough(*runs, name)):
                 break
-            show(index, rows, turn, rounds, time.monotonic() - started)
-            for side in (0, 1) if turn % 2 == 0 else (1, 0):
+            show_status(index, rows, number, rounds, time.monotonic() - started)
+            for side in (0, 1) if number % 2 == 0 else (1, 0):
                 if side in failed:
                     continue
                 found, reason = programs[side].measure(name)
@@ -79,36 +82,36 @@ def run(programs, rows, files, rounds, most):
                 if reason is not None:
                     failed.add(side)
                     runs[side].clear()
-                    record(programs[side], files[side], name, turn, reason)
+                    record_failure(programs[side], files[side], name, number, reason)
         for side, program in enumerate(programs):
             entries[side] += repetitions(runs[side], index)
             typed = " ".join([str(program.path), *program.arguments])
-            context = program.context | marks | {"command_line": typed}
-            whole = {"context": context, "benchmarks": entries[side]}
-            replace(files[side], json.dumps(whole, indent=1) + "\n")
-    show_nothing()
+            context = program.context | added | {"command_line": typed}
+            document = {"context": context, "benchmarks": entries[side]}
+            replace(files[side], json.dumps(document, indent=1) + "\n")
+    clear_status()
 
 
-def record(program, file, name, turn, reason):
-    failure = {"name": name, "repetition": turn, "reason": reason}
+def record_failure(program, file, name, number, reason):
+    failure = {"name": name, "repetition": number, "reason": reason}
     with errors_of(file).open("a", encoding="utf-8") as errors:
         errors.write(json.dumps(failure) + "\n")
     print(f"ab: {program.path}: {name}: {reason}", file=sys.stderr)
 
 
-def show(index, rows, turn, rounds, elapsed):
-    """A status line where stderr is a terminal."""
+def show_status(index, rows, number, rounds, elapsed):
+    """Prints a status line if stderr is a terminal."""
     if not sys.stderr.isatty():
         return
-    done = (index + min(turn / rounds, 1)) / len(rows)
+    done = (index + min(number / rounds, 1)) / len(rows)
     left = f", about {elapsed * (1 - done) / done / 60:.0f} min left" if done else ""
-    of = f" of {rounds}" if turn < rounds else ""
-    text = f"[{index + 1}/{len(rows)}] round {turn + 1}{of}{left}  {rows[index]}"
+    of = f" of {rounds}" if number < rounds else ""
+    text = f"[{index + 1}/{len(rows)}] round {number + 1}{of}{left}  {rows[index]}"
     columns = shutil.get_terminal_size().columns
     print(f"\r\033[K{text[:columns - 1]}", end="", file=sys.stderr, flush=True)
 
 
-def show_nothing():
+def clear_status():
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
 
@@ -117,8 +120,8 @@ def parsed():
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     parser = command_line("ab", __doc__, allow_abbrev=False)
     add = parser.add_argument
-    add("a", type=pathlib.Path, metavar="A", help="the program to compare with")
-    add("b", type=pathlib.Path, metavar="B", help="the program that may be slower")
+    add("a", type=pathlib.Path, metavar="A", help="the first program, the base")
+    add("b", type=pathlib.Path, metavar="B", help="the second program, which may be slower")
     add(
         "-o",
         dest="output",
@@ -127,29 +130,31 @@ def parsed():
         default=pathlib.Path("ab"),
         help="folder for a.json and b.json (ab)",
     )
-    add("--rounds", type=rounds_of, metavar="N", default=9, help="runs of each program a row (9)")
+    add(
+        "--rounds", type=rounds_of, metavar="N", default=9, help="runs of each program, per row (9)"
+    )
     add(
         "--most-rounds",
         type=rounds_of,
         metavar="N",
-        help="noisy rows go on until a change of 2.5 %% can be told, up to so many (as --rounds)",
+        help="largest number of rounds of a noisy row (value of --rounds)",
     )
     add(
         "--limit-seconds",
         type=seconds_of,
         metavar="S",
         default=3600,
-        help="a row that takes longer has failed (3600)",
+        help="time limit of one run of a row; a longer run fails (3600)",
     )
-    parser.epilog = "What follows -- goes to both programs, such as --benchmark_filter=REGEX."
+    parser.epilog = "Options after -- go to both programs, for example --benchmark_filter=REGEX."
     passed = sys.argv[split + 1 :]
     if any(option.startswith("--benchmark_repetitions") for option in passed):
-        parser.error("--benchmark_repetitions: rounds are the repetitions, expected --rounds=N")
+        parser.error("--benchmark_repetitions: the rounds are the repetitions, expected --rounds=N")
     arguments = parser.parse_args(sys.argv[1:split])
     arguments.most_rounds = arguments.most_rounds or arguments.rounds
     if arguments.most_rounds < arguments.rounds:
         parser.error(
-            f"--most-rounds: {arguments.most_rounds} found, expected no fewer than the "
+            f"--most-rounds: found {arguments.most_rounds}, expected at least the "
             f"{arguments.rounds} of --rounds"
         )
     return arguments, passed

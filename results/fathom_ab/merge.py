@@ -1,11 +1,11 @@
-"""Runs of one row as Google Benchmark's repetitions."""
+"""Merges the runs of a row into repetitions, as Google Benchmark writes them."""
 
 import statistics
 
-from fathom_runs.entries import OWN
+from fathom_runs.entries import STANDARD_FIELDS
 
-# Fields without statistics: of every repetition alike, or its own.
-SAME = OWN - {"real_time", "cpu_time"}
+# Fields that are not averaged.
+NOT_AVERAGED = STANDARD_FIELDS - {"real_time", "cpu_time"}
 AGGREGATES = {
     "mean": (statistics.fmean, "time"),
     "median": (statistics.median, "time"),
@@ -15,32 +15,32 @@ AGGREGATES = {
 
 
 def repetitions(runs, family):
-    """Entries of all runs of a row, a list each, with their aggregates; `family` numbers the row."""
+    """Merges the entries of all runs of a row (one list per run) and adds aggregates. `family` numbers the rows."""
     merged = []
     for name in dict.fromkeys(entry["run_name"] for run in runs for entry in run):
         found = [entry for run in runs for entry in run if entry["run_name"] == name]
-        place = {"family_index": family, "repetitions": len(found)}
+        common = {"family_index": family, "repetitions": len(found)}
         merged += [
-            entry | place | {"name": name, "repetition_index": index}
+            entry | common | {"name": name, "repetition_index": index}
             for index, entry in enumerate(found)
         ]
         if len(found) > 1:
-            merged += [aggregate(kind, found) | place for kind in AGGREGATES]
+            merged += [aggregate(kind, found) | common for kind in AGGREGATES]
     return merged
 
 
 def aggregate(kind, found):
-    """The entry of a statistic over numbers that all repetitions have."""
+    """The aggregate entry `kind` over the numbers that all repetitions have."""
     compute, unit = AGGREGATES[kind]
     first = found[0]
     numbers = [
         key
         for key, value in first.items()
-        if key not in SAME
+        if key not in NOT_AVERAGED
         and all(isinstance(entry.get(key), (int, float)) for entry in found)
         and not (kind == "cv" and statistics.fmean(entry[key] for entry in found) == 0)
     ]
-    made = {key: first[key] for key in SAME & first.keys() if key != "repetition_index"}
+    made = {key: first[key] for key in NOT_AVERAGED & first.keys() if key != "repetition_index"}
     made |= {
         "name": f"{first['run_name']}_{kind}",
         "run_type": "aggregate",

@@ -1,4 +1,4 @@
-"""One of the two programs: what rows it has, and one run of one row."""
+"""One of the two programs: lists its rows and runs one row."""
 
 import json
 import pathlib
@@ -13,12 +13,16 @@ from fathom_runs.failures import errors_of, failures
 from fathom_runs.source import RunError, document, text_of
 
 
+# Options that skip the machine check: of this version, and of older ones.
+NO_CHECK = ("--fathom_machine_check=off", "--fathom_unchecked")
+
+
 def temporary_folder():
     return tempfile.TemporaryDirectory(prefix="fathom_ab.")
 
 
 class TooLong(RunError):
-    """A run did not end in time."""
+    """A run took longer than --limit-seconds."""
 
     def __init__(self, path, what, seconds):
         self.reason = f"took longer than the {seconds} s of --limit-seconds"
@@ -29,23 +33,23 @@ class TooLong(RunError):
 class Program:
     path: pathlib.Path
     arguments: list[str]
-    limit_seconds: int  # for a run
-    context: dict = field(default_factory=dict)  # of its first run, with the peaks of all
-    spared: list[str] = field(default_factory=list)  # options for its later runs
+    limit_seconds: int  # per run
+    context: dict = field(default_factory=dict)  # of its first run, plus the peaks of all runs
+    later_options: list[str] = field(default_factory=list)  # added from the second run on
     folder: tempfile.TemporaryDirectory = field(default_factory=temporary_folder)
 
     def rows(self):
-        """Names in the program's order. Throws RunError."""
+        """Names of the rows, in the order of the program. Raises RunError."""
         listed = self.start("--benchmark_list_tests")
         if listed.returncode:
             raise RunError(
-                f"{self.path}: --benchmark_list_tests ended with {listed.returncode} "
+                f"{self.path}: --benchmark_list_tests: exit code {listed.returncode} "
                 f"({last_line(listed.stderr)}), expected the names of its benchmarks"
             )
         return listed.stdout.split("\n")[:-1]
 
     def measure(self, name):
-        """The entries of one run of the row, and why there are none."""
+        """Runs the row once. Returns its entries and None, or an empty list and the reason."""
         out = self.file("row.json")
         for file in (out, errors_of(out)):
             file.unlink(missing_ok=True)
@@ -62,20 +66,23 @@ class Program:
             return entries, None
         for reason in failures(out).values():
             return [], reason
-        return [], f"ended with {ended.returncode}: {last_line(ended.stderr)}"
+        return [], f"exit code {ended.returncode}: {last_line(ended.stderr)}"
 
     def remember(self, context):
-        """What a run of fathom_bench says of the machine and its peaks spares later ones a look."""
-        first = not self.context
+        """Keeps the context. Later runs skip the machine check and reuse the measured peaks."""
+        is_first = not self.context
         found = peaks(context)
-        news = found.keys() - self.context.keys()
+        new_peaks = found.keys() - self.context.keys()
         self.context = found | (self.context or context)
-        if first and "--fathom_peaks" in self.start("--help").stdout:
-            self.spared = ["--fathom_unchecked"]
-        if self.spared and found and (first or news):
+        if is_first:
+            usage = self.start("--help").stdout
+            if "--fathom_peaks" in usage:
+                known = [option for option in NO_CHECK if option.partition("=")[0] in usage]
+                self.later_options = known[:1]
+        if self.later_options and found and (is_first or new_peaks):
             file = self.file("peaks.json")
             file.write_text(json.dumps({"context": self.context}), encoding="utf-8")
-            self.spared = [self.spared[0], f"--fathom_peaks={file}"]
+            self.later_options = [self.later_options[0], f"--fathom_peaks={file}"]
 
     def file(self, name):
         return pathlib.Path(self.folder.name, name)
@@ -83,7 +90,7 @@ class Program:
     def start(self, *arguments):
         try:
             return subprocess.run(
-                [self.path.absolute(), *self.arguments, *self.spared, *arguments],
+                [self.path.absolute(), *self.arguments, *self.later_options, *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -93,14 +100,14 @@ class Program:
             raise TooLong(self.path, arguments[0], self.limit_seconds) from error
         except OSError as error:
             raise RunError(
-                f"{self.path}: {error.strerror}, expected a program on Google Benchmark"
+                f"{self.path}: {error.strerror}, expected a program that uses Google Benchmark"
             ) from error
 
 
 def escaped(name):
-    """For a POSIX extended regular expression."""
+    """Escapes the text for a POSIX extended regular expression."""
     return re.sub(r"([][.*+?^${}()|\\])", r"\\\1", name)
 
 
 def last_line(text):
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+    return (text.strip().splitlines() or ["no message"])[-1]

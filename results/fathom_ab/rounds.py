@@ -1,4 +1,4 @@
-"""Whether a row has had rounds enough for the gate to tell a change of it."""
+"""Decides whether a row has enough rounds."""
 
 import numpy as np
 
@@ -7,26 +7,26 @@ from fathom_gate.shift import shift
 from fathom_gate.verdict import Rule
 from fathom_runs.benchmarks import Benchmark
 
-BLOCK = 3  # rounds that are near enough in time to be compared
+BLOCK = 3  # consecutive rounds that are compared with each other
 
-# With an interval no wider than this to either side, a change is either told or smaller than what passes for the same.
-CLEAR = Rule.same / 2
+# Half width of the interval. With it, a change is either significant or small enough for SAME.
+ENOUGH_WIDTH = Rule.same / 2
 
 
 def enough(base, new, name):
-    """Of the entries of all runs of both sides, a list a run.
+    """Whether the row needs no more rounds. `base` and `new` hold the entries of all runs, one list per run.
 
-    Only the width counts: to go on until a change is seen would find one sooner or later.
+    Only the width of the interval decides. Stopping at a visible change would find changes that don't exist.
     """
-    return clear(*(np.array(times(side, name)) for side in (base, new)))
+    return is_narrow(*(np.array(times(side, name)) for side in (base, new)))
 
 
-def clear(base, new):
-    """Of times in order; one below the clock's tick is no time, and more of them tell nothing."""
-    return min(*base, *new) <= 0 or shift(base, new, BLOCK).half_width <= CLEAR
+def is_narrow(base, new):
+    """Whether the interval is narrow enough. A time of 0 is below the clock's resolution; more rounds don't help."""
+    return min(*base, *new) <= 0 or shift(base, new, BLOCK).half_width <= ENOUGH_WIDTH
 
 
 def times(runs, name):
-    """As the gate takes them unless it is told otherwise."""
+    """Times of a row, as the gate reads them by default."""
     entries = [entry for run in runs for entry in run if entry["run_name"] == name]
     return times_of(Benchmark(name, entries), FASTEST)

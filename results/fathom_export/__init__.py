@@ -1,1 +1,1 @@
-"""Files of --benchmark_out as dashboards want them."""
+"""Converts files of --benchmark_out to the formats of dashboards."""

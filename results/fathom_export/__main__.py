@@ -1,4 +1,4 @@
-"""Writes what dashboards read, of the JSON that fathom_bench writes.
+"""Converts the JSON of fathom_bench to the formats of dashboards.
 
 results/export medians run.json -o medians.json
 results/export counters run.json --counter peak_memory_bytes -o memory.json
@@ -13,14 +13,17 @@ import sys
 from fathom_export import bencher, counters, lnt, medians
 from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import read
-from fathom_runs.output import expect_apart, replace
+from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
 FORMS = {
-    "medians": (medians, "Google Benchmark's JSON, an entry a benchmark: the median"),
-    "counters": (counters, "a counter as github-action-benchmark's custom list"),
-    "bencher": (bencher, "time and counters as Bencher Metric Format"),
+    "medians": (
+        medians,
+        "Google Benchmark's JSON with one entry per benchmark: the median of its repetitions",
+    ),
+    "counters": (counters, "one counter as a custom list of github-action-benchmark"),
+    "bencher": (bencher, "time and counters in the Bencher Metric Format"),
     "lnt": (lnt, "a report for LLVM's LNT"),
 }
 
@@ -29,19 +32,19 @@ def main():
     arguments = parsed()
     form, _ = FORMS[arguments.form]
     try:
-        expect_apart(arguments.output, [arguments.file])
+        expect_distinct(arguments.output, [arguments.file])
         found = read(arguments.file)
         made = form.document(found.context, found.measured, arguments)
         replace(arguments.output, json.dumps(made, indent=1, allow_nan=False) + "\n")
     except RunError as error:
         print(f"export: {error}", file=sys.stderr)
         return 2
-    print(f"{arguments.output}: {said(made, found.measured, arguments)}")
+    print(f"{arguments.output}: {summary(made, found.measured, arguments)}")
     return 0
 
 
-def said(made, benchmarks, arguments):
-    """How much was written, and what it is called on the other side."""
+def summary(made, benchmarks, arguments):
+    """How much was written, and the names that the dashboard uses."""
     if arguments.form == "counters":
         tool = counters.tool(arguments.counter)
         return f"{arguments.counter} of {plural(len(made), 'row')}, for tool: {tool}"
@@ -60,12 +63,12 @@ def parsed():
         adds[name] = forms.add_parser(name, help=words, description=words).add_argument
         adds[name]("file", type=pathlib.Path, metavar="FILE", help="JSON of --benchmark_out")
         adds[name]("-o", dest="output", type=pathlib.Path, metavar="OUT", required=True)
-    adds["counters"]("--counter", required=True, help="a field of results/README.md")
+    adds["counters"]("--counter", required=True, help="a field of docs/results.md")
     adds["bencher"](
-        "--counter", action="append", default=[], help="beside the time; may be given again"
+        "--counter", action="append", default=[], help="a field to add to the time; repeatable"
     )
-    adds["lnt"]("--machine", help="its name in LNT (the CPU, how many, and the GPU)")
-    adds["lnt"]("--order", help="what LNT sorts runs by (date and commit)")
+    adds["lnt"]("--machine", help="name of the machine in LNT (CPU, number of CPUs, GPU)")
+    adds["lnt"]("--order", help="key by which LNT sorts runs (date and commit)")
     return parser.parse_args()
 
 

@@ -1,14 +1,14 @@
-"""Bencher Metric Format: the time and any counters of each benchmark, between the least and the most of its repetitions."""
+"""Bencher Metric Format: time and counters of each benchmark, bounded by their minimum and maximum over repetitions."""
 
 import statistics
 
 from fathom_export import counter
 
-NANOSECONDS = 1000  # in a microsecond: Bencher's latency is in nanoseconds
+NANOSECONDS = 1000  # per microsecond; Bencher's latency is in nanoseconds
 
 
 def document(_, benchmarks, arguments):
-    """Measures by benchmark; those of one name on Bencher's side are created when they first come."""
+    """Measures by benchmark. Bencher creates a measure when its name first appears."""
     measures = {
         benchmark.name: {"latency": metric([NANOSECONDS * us for us in benchmark.times_us])}
         for benchmark in benchmarks
@@ -20,6 +20,6 @@ def document(_, benchmarks, arguments):
 
 
 def metric(values):
-    """A single value has no bounds."""
+    """The median with its bounds. A single value has no bounds."""
     bounds = {"lower_value": min(values), "upper_value": max(values)} if len(values) > 1 else {}
     return {"value": statistics.median(values)} | bounds

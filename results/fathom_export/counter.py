@@ -1,11 +1,11 @@
-"""What is known of a counter: that a file has it, its unit, and which way is better."""
+"""Finds a counter in a file. Knows its unit and whether bigger is better."""
 
 import difflib
 import re
 
 from fathom_runs.source import RunError
 
-# By what a name says; the first that fits.
+# Units by regular expression for the name; the first match counts.
 UNITS = {
     "items_per_second": "samples/s",
     "flops": "FLOP/s",
@@ -20,7 +20,7 @@ BIGGER_IS_BETTER = "items_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct"
 
 
 def found(path, benchmarks, counter):
-    """The benchmarks that have it; throws where none has."""
+    """The benchmarks that have the counter. Raises RunError if there are none."""
     having = [benchmark for benchmark in benchmarks if counter in benchmark.counters]
     if having:
         return having

@@ -1,4 +1,4 @@
-"""The list of github-action-benchmark's customSmallerIsBetter and customBiggerIsBetter."""
+"""The list that customSmallerIsBetter and customBiggerIsBetter of github-action-benchmark read."""
 
 import statistics
 
@@ -6,7 +6,7 @@ from fathom_export import counter
 
 
 def document(_, benchmarks, arguments):
-    """Rows that have the counter."""
+    """One entry per row that has the counter."""
     having = counter.found(arguments.file, benchmarks, arguments.counter)
     return [entry(benchmark, arguments.counter) for benchmark in having]
 
@@ -23,5 +23,5 @@ def entry(benchmark, name):
 
 
 def tool(name):
-    """The action's name for what is charted."""
+    """Name of the action's tool for a counter."""
     return "customBiggerIsBetter" if counter.bigger_is_better(name) else "customSmallerIsBetter"

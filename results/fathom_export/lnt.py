@@ -6,19 +6,19 @@ from datetime import timezone
 from fathom_runs.context import date_of
 from fathom_runs.source import RunError
 
-# Hardware only: LNT refuses a run where what it knows of a machine has changed.
+# Hardware only: LNT refuses a run if a field of a known machine differs.
 MACHINE = ("num_cpus", "cpu_capability", "gpu", "gpu_memory_bytes")
-# What a reader of one run wants to know; LNT sends all of it to every graph.
+# Fields of a run. LNT sends all of them to every graph, so the list is short.
 RUN = ("fathom_version", "git_commit", "command_line", "host_name", "affinity", "compiler")
 RUN += ("compiler_flags", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
 RUN += ("cuda_driver", "cuda_runtime", "cublas", "cudnn")
 RUN += ("openmp", "malloc", "fathom_malloc", "fathom_mkl", "seed", "data", "rom")
-LONGEST = 256  # what LNT's tables hold of a name
+MAX_NAME = 256  # characters of a name in LNT's tables
 SUFFIX = "/process_time/real_time"
 
 
 def document(context, benchmarks, arguments):
-    """All repetitions as samples, in microseconds: LNT overlooks changes below 0.01 of its unit, whatever that is."""
+    """All repetitions as samples, in microseconds. LNT ignores changes below 0.01 units, so seconds are too coarse."""
     date = utc(arguments.file, context)
     hardware = str(context.get("cpu") or context.get("host_name") or "unknown")
     run = {"llvm_project_revision": arguments.order or order(context, date)}
@@ -34,35 +34,37 @@ def document(context, benchmarks, arguments):
 
 def test(path, benchmark):
     name = dotted(benchmark.name)
-    if len(name) > LONGEST:
-        raise RunError(f"{path}: {name} has {len(name)} characters, expected {LONGEST} at most")
+    if len(name) > MAX_NAME:
+        raise RunError(f"{path}: {name} has {len(name)} characters, expected at most {MAX_NAME}")
     memory = benchmark.values("memory_peak_bytes")
     made = {"name": name, "execution_time": benchmark.times_us}
     return made | ({"mem_bytes": memory} if memory else {})
 
 
 def dotted(name):
-    """LNT shows what follows the last slash. As --benchmark_filter, the dots find the row again."""
+    """Replaces slashes: LNT shows only the part after the last one. A dotted name still works as --benchmark_filter."""
     return name.removesuffix(SUFFIX).replace("/", ".")
 
 
 def utc(path, context):
-    """When the run began; LNT drops time zones."""
+    """Start of the run in UTC, without time zone: LNT drops time zones."""
     date = date_of(path, context)
     try:
         return date.astimezone(timezone.utc).replace(tzinfo=None, microsecond=0)
     except OverflowError as error:
-        raise RunError(f"{path}: date is {date}, expected one that UTC has, too") from error
+        raise RunError(
+            f"{path}: date is {date}, expected one that can be converted to UTC"
+        ) from error
 
 
 def order(context, date):
-    """LNT sorts by the numbers in it, the first first: time, then the commit's digits."""
+    """LNT compares the numbers in an order from left to right: time, then digits of the commit."""
     commit, *dirty = str(context.get("git_commit", "")).split("-")
     return "-".join(filter(None, (f"{date:%Y%m%d%H%M%S}", commit[:12], *dirty)))
 
 
 def machine(context, hardware):
-    """Of the hardware: a CI's hosts change their names."""
+    """Name of the machine, from its hardware: hosts of a CI change their names."""
     parts = (hardware, f"{context.get('num_cpus', '')} CPUs", context.get("gpu"))
     return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(map(str, filter(None, parts)))).strip("-")
 

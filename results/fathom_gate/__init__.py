@@ -1,1 +1,1 @@
-"""A verdict on two runs: which rows are slower, by how much, and why."""
+"""Compares two runs: which rows are slower, by how much, and why."""

@@ -1,24 +1,24 @@
-"""Says which rows of a run are slower than those of another on the same machine, by how much, and which op types did it.
+"""Compares two runs of one machine: which rows are slower, by how much, and which op types explain it.
 
 results/gate base.json new.json
 results/gate base.json new.json --noise=aa.json --markdown=comment.md --json=verdict.json
 
-Exit codes: 0 no regression, 1 a row is slower or has vanished, 2 wrong usage or unusable input.
+Exit codes: 0 no regression, 1 a row is slower or missing in the new run, 2 wrong usage or unusable input.
 """
 
 import argparse
 import pathlib
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace as with_fields
 
 import numpy as np
 
 from fathom_gate import document, markdown, terminal, words
 from fathom_gate.causes import causes
-from fathom_gate.noise import Noise, between, taking_turns
+from fathom_gate.noise import Noise, between, of_alternating_runs
 from fathom_gate.rows import FASTEST, Rows, read, same_machine, shared_block
-from fathom_gate.verdict import Judged, Rule, judge, too_few_repetitions
+from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import replace
 from fathom_runs.source import RunError
@@ -29,12 +29,12 @@ FIELDS = (FASTEST, "p50_us", "real_time")
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that the outputs show."""
+    """The content of all outputs."""
 
     base: Rows
     new: Rows
-    judged: Judged
-    causes: dict  # op types by step that moved
+    verdicts: Verdicts
+    causes: dict  # list of Cause by name of a step that changed
     notes: list[str]
 
 
@@ -49,7 +49,7 @@ def main(command=None):
         print(f"gate: {error}", file=sys.stderr)
         return 2
     print(terminal.text(found, arguments.all, sys.stdout.isatty()), end="")
-    return 1 if found.judged.regressed else 0
+    return 1 if found.verdicts.regressed else 0
 
 
 def compare(arguments):
@@ -61,83 +61,97 @@ def compare(arguments):
     for other in others:
         settings += [f"{other.path}: {one}" for one in same_machine(base, other)]
     if not base.times.keys() & new.times.keys():
-        raise RunError(f"{new.path}: has no row of {base.path}, expected rows of the same names")
+        raise RunError(f"{new.path}: has no row of {base.path}, expected rows with the same names")
+    settings += [f"{one.path}: {one.disturbed_words}" for one in (base, new) if one.disturbed_words]
     block = shared_block(base, new)
     if too_few_repetitions(base, new, arguments.alpha, block):
         raise RunError(
-            f"{new.path}: too few repetitions to tell any change, expected "
+            f"{new.path}: too few repetitions to detect any change, expected "
             f"--benchmark_repetitions={words.ADVISED} in both runs"
         )
     smallest = np.log1p(arguments.smallest / 100)
     if others:
         noise = between(base, others, smallest)
     else:
-        noise = taking_turns(smallest) if block else Noise(smallest)
+        noise = of_alternating_runs(smallest) if block else Noise(smallest)
     rule = Rule(arguments.alpha, np.log1p(arguments.same / 100))
-    judged = judge(base, new, noise, rule, block)
-    notes = list(words.notes(judged, noise, settings))
-    return Comparison(base, new, judged, causes(judged, base, new), notes)
+    verdicts = judge(base, new, noise, rule, block)
+    notes = list(words.notes(verdicts, noise, settings))
+    return Comparison(base, new, verdicts, causes(verdicts, base, new), notes)
 
 
 def chosen(rows, pattern):
-    """The rows whose name the pattern is found in."""
+    """The rows with a name that matches the pattern."""
     if pattern is None:
         return rows
-    times = {name: one for name, one in rows.times.items() if pattern.search(name)}
-    failed = {name: why for name, why in rows.failed.items() if pattern.search(name)}
-    if not times:
+    fields = ("times", "failed", "disturbed")
+    matching = {
+        key: {name: one for name, one in getattr(rows, key).items() if pattern.search(name)}
+        for key in fields
+    }
+    if not matching["times"]:
         raise RunError(
-            f"{rows.path}: --filter={pattern.pattern} finds none of its {len(rows.times)} rows, "
-            "expected a part of a name"
+            f"{rows.path}: --filter={pattern.pattern} matches none of its {len(rows.times)} rows, "
+            "expected a regular expression for names of rows"
         )
-    return Rows(rows.path, rows.context, times, failed)
+    return with_fields(rows, **matching)
 
 
 def parsed(command):
     parser = command_line("gate", __doc__, allow_abbrev=False)
     add = parser.add_argument
-    add("base", type=pathlib.Path, help="JSON of --benchmark_out, with repetitions")
-    add("new", type=pathlib.Path, help="likewise, of the same machine")
+    add("base", type=pathlib.Path, metavar="BASE", help="JSON of --benchmark_out, with repetitions")
+    add(
+        "new",
+        type=pathlib.Path,
+        metavar="NEW",
+        help="JSON of --benchmark_out, with repetitions, from the same machine",
+    )
     add(
         "--noise",
         type=pathlib.Path,
         action="append",
         default=[],
         metavar="FILE",
-        help="another run of the base's program: how much runs differ where nothing has changed; may be given again",
+        help="another run of the program of BASE: measures the noise between runs; repeatable",
     )
     add(
         "--smallest",
         type=percentage,
         default=2,
         metavar="PERCENT",
-        help="smaller changes never count (2)",
+        help="ignore smaller changes (2)",
     )
     add(
         "--same",
         type=percentage,
         default=5,
         metavar="PERCENT",
-        help="a row is SAME where a larger change would have been detected, else AMBIGUOUS (5)",
+        help="a row is SAME if a larger change would have been detected, else AMBIGUOUS (5)",
     )
     add(
         "--alpha",
         type=share,
         default=0.05,
         metavar="SHARE",
-        help="of the rows called slower or faster, how many may be so by chance (0.05)",
+        help="expected share of false discoveries among rows that are SLOWER or FASTER (0.05)",
     )
     add(
         "--by",
         choices=FIELDS,
         default=FIELDS[0],
-        help="the time of a repetition: its fastest sample, which has the least interference (min_us), its median "
-        "sample, or its mean; the mean where a row has no other",
+        help="time of a repetition: its fastest sample (min_us, the default), its median sample (p50_us) or its mean "
+        "(real_time). Interference only slows a sample. Rows without samples use the mean",
     )
-    add("--filter", type=expression, metavar="REGEX", help="rows in whose names it is found")
-    add("--all", action="store_true", help="prints the rows that did not move, too")
-    add("--markdown", type=pathlib.Path, metavar="FILE", help="writes the verdict there, too")
-    add("--json", type=pathlib.Path, metavar="FILE", help="likewise")
+    add(
+        "--filter",
+        type=expression,
+        metavar="REGEX",
+        help="compare only rows with a name that matches",
+    )
+    add("--all", action="store_true", help="also print SAME and AMBIGUOUS rows")
+    add("--markdown", type=pathlib.Path, metavar="FILE", help="also write the result as Markdown")
+    add("--json", type=pathlib.Path, metavar="FILE", help="also write the result as JSON")
     return parser.parse_args(command)
 
 
@@ -145,7 +159,7 @@ def expression(text):
     try:
         return re.compile(text)
     except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: no regular expression ({error})") from error
+        raise argparse.ArgumentTypeError(f"{text!r}: not a regular expression ({error})") from error
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which op types of a step that moved took longer, and how much of the change each explains."""
+"""Op types that explain the change of a step, each with its share of the change."""
 
 from dataclasses import dataclass
 
@@ -6,45 +6,45 @@ import numpy as np
 
 from fathom_runs.names import step_of
 
-LEAST_SHARE = 0.05  # of the step's change, from which on an op type is named
-MOST = 5
+MIN_SHARE = 0.05  # of the step's change; smaller causes are not listed
+MAX_CAUSES = 5
 
 
 @dataclass(frozen=True)
 class Cause:
     op_type: str
-    base_us: float  # a step, in the watched steps
+    base_us: float  # microseconds per profiled step
     new_us: float
     share: float  # of the step's change
-    moved: bool  # as its own row says
+    moved: bool  # whether the row of the op type changed significantly
 
     @property
-    def more_us(self):
+    def change_us(self):
         return self.new_us - self.base_us
 
 
-def causes(judged, base, new):
-    """By step that moved: op types by their part in the change, the largest first; none without their rows."""
-    verdicts = {row.name: row for row in judged.rows}
-    found = {row.name: [] for row in judged.rows if row.moved and row.kind == "step"}
+def causes(verdicts, base, new):
+    """Causes by name of each step that changed, largest first. Steps without rows of op types have none."""
+    by_name = {row.name: row for row in verdicts.rows}
+    found = {row.name: [] for row in verdicts.rows if row.moved and row.kind == "step"}
     for name in dict.fromkeys([*base.times, *new.times]):
         step, op_type = step_of(name)
         if not op_type or step not in found:
             continue
-        own = verdicts.get(name)
+        own = by_name.get(name)
         before, after = (
             (own.base_us, own.new_us) if own else (median(base, name), median(new, name))
         )
-        share = (after - before) / (verdicts[step].new_us - verdicts[step].base_us)
+        share = (after - before) / (by_name[step].new_us - by_name[step].base_us)
         found[step].append(Cause(op_type, before, after, share, own is None or own.moved))
     return {step: largest(all_causes) for step, all_causes in found.items()}
 
 
 def median(run, name):
-    """Of an op type that one run alone may have."""
+    """The median time of a row; 0 if the run lacks it."""
     return float(np.median(run.times[name])) if name in run.times else 0.0
 
 
 def largest(found):
-    found = [cause for cause in found if cause.share >= LEAST_SHARE]
-    return sorted(found, key=lambda cause: (-cause.share, cause.op_type))[:MOST]
+    found = [cause for cause in found if cause.share >= MIN_SHARE]
+    return sorted(found, key=lambda cause: (-cause.share, cause.op_type))[:MAX_CAUSES]

@@ -1,4 +1,4 @@
-"""The verdict as JSON."""
+"""Writes the result as JSON."""
 
 import json
 import math
@@ -8,19 +8,19 @@ from fathom_gate.shift import percent
 
 
 def text(comparison):
-    """One object; its fields are in results/README.md."""
-    judged = comparison.judged
+    """One JSON object. docs/gate.md lists its fields."""
+    verdicts = comparison.verdicts
     made = {
-        "verdict": words.verdict(judged),
-        "regressed": judged.regressed,
+        "verdict": words.summary(verdicts),
+        "regressed": verdicts.regressed,
         "base": run(comparison.base),
         "new": run(comparison.new),
         "notes": comparison.notes,
-        "rows": [of_row(row, comparison) for row in judged.rows],
-        "not_looked_at": judged.unseen,
-        "added": judged.new,
-        "vanished": [{"name": name, "reason": why} for name, why in judged.vanished.items()],
-        "failed": [{"name": name, "reason": why} for name, why in judged.failed.items()],
+        "rows": [of_row(row, comparison) for row in verdicts.rows],
+        "not_looked_at": verdicts.untested,
+        "added": verdicts.added,
+        "vanished": [{"name": name, "reason": why} for name, why in verdicts.vanished.items()],
+        "failed": [{"name": name, "reason": why} for name, why in verdicts.failed.items()],
     }
     return json.dumps(made, indent=1, allow_nan=False) + "\n"
 
@@ -35,7 +35,7 @@ def of_row(row, comparison):
         "name": row.name,
         "kind": row.kind,
         "fails": row.fails,
-        "class": row.judged.value,
+        "class": row.row_class.value,
         "base_us": row.base_us,
         "new_us": row.new_us,
         "repetitions": row.repetitions,

@@ -1,4 +1,4 @@
-"""The verdict as Markdown, for a pull request's comment or a job's summary."""
+"""Writes the result as Markdown, for a comment on a pull request or the summary of a job."""
 
 from fathom_gate import words
 from fathom_gate.verdict import Class
@@ -6,10 +6,10 @@ from fathom_runs.names import short
 
 
 def text(comparison):
-    """The verdict, a table of rows that moved, what is missing, and counts."""
-    judged = comparison.judged
-    lines = [f"**{words.verdict(judged)}**", ""]
-    moved = judged.of(Class.SLOWER) + judged.of(Class.FASTER)
+    """The summary, a table of changed rows, their causes, missing rows, counts and notes."""
+    verdicts = comparison.verdicts
+    lines = [f"**{words.summary(verdicts)}**", ""]
+    moved = verdicts.of(Class.SLOWER) + verdicts.of(Class.FASTER)
     if moved:
         lines += [
             "| | row | base | new | change (95 % interval) | q |",
@@ -17,14 +17,14 @@ def text(comparison):
         ]
     for row in moved:
         base, new = words.times(row).split(" -> ")
-        cells = (row.judged.value, f"`{short(row.name)}`", base, new, words.change(row))
+        cells = (row.row_class.value, f"`{short(row.name)}`", base, new, words.change(row))
         lines.append(f"| {' | '.join(cells)} | {row.q:.2g} |")
     lines += [""] if moved else []
     for row in moved:
         for cause in comparison.causes.get(row.name, []):
             lines.append(f"- `{short(row.name)}`: {words.cause_words(row, cause)}")
-    lines += [f"- {line}" for line in words.missing(judged)]
-    lines += [f"- {line}" for line in words.counts(judged)]
+    lines += [f"- {line}" for line in words.missing(verdicts)]
+    lines += [f"- {line}" for line in words.counts(verdicts)]
     lines += [f"- {run.path.name}: {run.words}" for run in (comparison.base, comparison.new)]
     lines += [f"- note: {one}" for one in comparison.notes]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""How large a shift is where nothing has changed."""
+"""The noise: shifts between two runs of one program."""
 
 from dataclasses import dataclass, field
 
@@ -6,41 +6,42 @@ import numpy as np
 
 from fathom_gate.shift import shift
 
-# Standard deviations of the shift between two runs of one program: one row in 16,000 differs by more, were it normal.
-FAR = 4
-# Halves of the interval that this is where runs differ no more than their repetitions: the interval's half is 1.96
-# standard deviations.
-AT_BEST = FAR / 1.96
+# The minimum shift in standard deviations of the noise. A normal variable exceeds it in one row of 16,000.
+DEVIATIONS = 4
+# The same in half widths of the 95 % interval (1.96 standard deviations), if runs differ as much as repetitions do.
+MIN_FACTOR = DEVIATIONS / 1.96
 
 
 @dataclass(frozen=True)
 class Noise:
-    """A change counts from floor(row) on."""
+    """Shifts up to `floor` are noise."""
 
     smallest: float  # --smallest, as a shift of logarithms
-    factor: float = AT_BEST  # of the half of the interval that the repetitions give
-    seen: dict[str, float] = field(default_factory=dict)  # the row's own largest shift between runs
-    rows: int = 0  # that `factor` comes from
-    measured: bool = False  # whether it is known how much processes differ
+    factor: float = MIN_FACTOR  # times the half width of the row's interval
+    # Largest shift between the runs, by row.
+    row_shifts: dict[str, float] = field(default_factory=dict)
+    rows: int = 0  # number of rows that `factor` was computed from
+    measured: bool = False  # whether the noise between processes was measured
 
     def floor(self, name, found):
+        """The minimum shift of a row that is not noise; `found` is its Shift."""
         width = found.half_width if np.isfinite(found.half_width) else 0
-        return max(self.smallest, self.factor * width, self.seen.get(name, 0))
+        return max(self.smallest, self.factor * width, self.row_shifts.get(name, 0))
 
 
-def taking_turns(smallest):
-    """Where each repetition is a process of its own, the test knows how much these differ."""
+def of_alternating_runs(smallest):
+    """Noise of files of results/ab. Each repetition is a process, so intervals include the noise between processes."""
     return Noise(smallest, factor=1, measured=True)
 
 
 def between(base, others, smallest):
-    """From further runs of the program that `base` is of."""
-    ratios, seen = [], {}
+    """Noise measured between `base` and other runs of the same program."""
+    ratios, row_shifts = [], {}
     for other in others:
         for name in base.times.keys() & other.times.keys():
             found = shift(base.times[name], other.times[name])
-            seen[name] = max(seen.get(name, 0), abs(found.effect))
+            row_shifts[name] = max(row_shifts.get(name, 0), abs(found.effect))
             if np.isfinite(found.half_width) and found.half_width > 0:
                 ratios.append(found.effect / found.half_width)
-    factor = FAR * float(np.sqrt(np.mean(np.square(ratios)))) if ratios else AT_BEST
-    return Noise(smallest, max(1, factor), seen, len(ratios), measured=True)
+    factor = DEVIATIONS * float(np.sqrt(np.mean(np.square(ratios)))) if ratios else MIN_FACTOR
+    return Noise(smallest, max(1, factor), row_shifts, len(ratios), measured=True)

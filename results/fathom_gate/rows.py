@@ -1,4 +1,4 @@
-"""Files of --benchmark_out as times by row, and whether two of them are of one machine."""
+"""Reads files of --benchmark_out as times by row, and compares their machines."""
 
 import pathlib
 from dataclasses import dataclass, field
@@ -7,22 +7,25 @@ import numpy as np
 
 from fathom_runs import benchmarks, context
 from fathom_runs.failures import failures
+from fathom_runs.names import kind
+from fathom_runs.words import disturbed_words
 
-FASTEST = "min_us"  # a repetition's fastest sample: interference only slows a sample
+FASTEST = "min_us"  # fastest sample of a repetition; interference only slows a sample
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A file's measured rows."""
+    """The measured rows of a file."""
 
     path: pathlib.Path
     context: dict
-    times: dict[str, np.ndarray]  # microseconds of each repetition, in order
+    times: dict[str, np.ndarray]  # microseconds, one value per repetition, in order
     failed: dict[str, str] = field(default_factory=dict)  # reason by row
+    disturbed: dict[str, bool] = field(default_factory=dict)  # by row, if known
 
     @property
     def words(self):
-        """`2026-11-22T06:21, 1a2b3c4d5e-dirty, 9 repetitions`"""
+        """Date, commit and repetitions: `2026-11-22T06:21, 1a2b3c4d5e-dirty, 9 repetitions`"""
         date, commit = (str(self.context.get(key, "")) for key in ("date", "git_commit"))
         dirty = "-dirty" if commit.endswith("-dirty") else ""
         counts = sorted({len(times) for times in self.times.values()})
@@ -30,29 +33,40 @@ class Rows:
         counted = f"{count} repetition{'s' * (count != 1)}"
         return ", ".join(filter(None, (date[:16], commit[:10] + dirty, counted)))
 
+    @property
+    def disturbed_words(self):
+        """A sentence about disturbed steps and ops, or an empty string."""
+        found = {"step": [], "op": []}
+        for name, is_disturbed in self.disturbed.items():
+            found.get(kind(name), []).append(is_disturbed)
+        return disturbed_words(*((sum(flags), len(flags)) for flags in found.values()))
+
 
 def read(path, by):
-    """Rows by their field `by` in microseconds, by real_time where a row lacks it. Throws RunError."""
+    """Reads the times of field `by`, or real_time if a row lacks it. Raises RunError."""
     found = benchmarks.read(path)
     times = {one.name: np.array(times_of(one, by)) for one in found.measured}
-    return Rows(path, found.context, times, found.failed | failures(path))
+    flags = {one.name: one.is_disturbed for one in found.measured}
+    disturbed = {name: flag for name, flag in flags.items() if flag is not None}
+    return Rows(path, found.context, times, found.failed | failures(path), disturbed)
 
 
 def times_of(benchmark, by):
+    """Microseconds, one value per repetition: field `by`, or real_time if a repetition lacks it."""
     values = benchmark.values(by) if by != "real_time" else []
-    whole = len(values) == len(benchmark.entries) and min(values) > 0
-    return values if whole else benchmark.times_us
+    is_complete = len(values) == len(benchmark.entries) and min(values) > 0
+    return values if is_complete else benchmark.times_us
 
 
 def shared_block(base, new):
-    """How many rounds results/ab ran close in time. None where it did not run these files."""
+    """Number of consecutive rounds that are compared. None if the two files are not from one run of results/ab."""
     if not base.context.get("ab_id") or base.context["ab_id"] != new.context.get("ab_id"):
         return None
     return int(base.context["ab_block"])
 
 
 def same_machine(base, other):
-    """Refuses files of two machines; returns a note for each setting in which they differ."""
+    """Raises RunError if the machines differ. Returns a note for each setting that differs."""
     context.same_machine(other.path, other.context, base.path, base.context)
     return [
         f"{key} differs: {base.context.get(key, 'none')}, {other.context.get(key, 'none')}"

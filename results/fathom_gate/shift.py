@@ -1,7 +1,8 @@
-"""How far the times of two runs lie apart: Mann and Whitney's U, in blocks of time where the runs took turns.
+"""The shift between the times of two runs, with the exact Mann-Whitney U test.
 
-Ranks are compared inside each block only and the counts added up (van Elteren, Bulletin of the ISI 37, 1960), so that
-what drifts from block to block shifts both sides alike. One block is the plain test.
+If the runs alternated, only times of the same block of rounds are compared, and the U of the blocks are added
+(van Elteren, Bulletin of the ISI 37, 1960). A slow drift then affects both runs equally. With one block, this is the
+plain test.
 """
 
 import functools
@@ -13,10 +14,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Shift:
-    """Of the logarithm of times: what is 0.1 above takes 10.5 % longer."""
+    """A difference of logarithms of times: 0.1 means 10.5 % longer."""
 
-    effect: float  # the median of the differences (Hodges and Lehmann)
-    low: float  # its interval; infinite where there are too few repetitions for one
+    effect: float  # median of all pairwise differences (Hodges and Lehmann)
+    low: float  # confidence interval; infinite with too few repetitions
     high: float
     p: float  # two-sided, exact
 
@@ -26,25 +27,24 @@ class Shift:
 
 
 def shift(base, new, block=None, confidence=0.95):
-    """Of `new` against `base`, both positive times in order; `block` is how many of a side share a block."""
+    """The shift of `new` relative to `base`: positive times in measuring order, `block` times per block and side."""
     base, new = np.log(base), np.log(new)
-    places = blocks(len(base), len(new), block)
+    pairs = blocks(len(base), len(new), block)
     differences = np.sort(
-        np.concatenate([np.subtract.outer(new[b], base[a]).ravel() for a, b in places])
+        np.concatenate([np.subtract.outer(new[b], base[a]).ravel() for a, b in pairs])
     )
     below, at_most = null_distribution(sizes(len(base), len(new), block))
     longer = np.sum(differences > 0) + np.sum(differences == 0) / 2
-    # Ties count half; a half is rounded to where it says less.
+    # Ties count half. A half U is rounded towards the larger p.
     lower, upper = at_most[math.ceil(longer)], 1 - below[math.floor(longer)]
-    beyond = int(
-        np.sum(at_most <= (1 - confidence) / 2)
-    )  # differences outside the interval, a side
+    # Number of differences outside the interval, per side.
+    beyond = int(np.sum(at_most <= (1 - confidence) / 2))
     low, high = (differences[beyond - 1], differences[-beyond]) if beyond else (-np.inf, np.inf)
     return Shift(float(np.median(differences)), low, high, min(1.0, 2 * min(lower, upper)))
 
 
 def blocks(base, new, block=None):
-    """Pairs of slices over the repetitions of both sides; what only one side has is left out."""
+    """Slices of the repetitions of both sides, one pair per block. Blocks that only one side has are left out."""
     both = max(base, new) if block is None else min(base, new)
     size = block or both
     starts = range(0, both, size)
@@ -52,18 +52,18 @@ def blocks(base, new, block=None):
 
 
 def sizes(base, new, block=None):
-    """How many repetitions each side has in each block."""
+    """Number of repetitions of each side, per block."""
     return tuple((len(range(base)[a]), len(range(new)[b])) for a, b in blocks(base, new, block))
 
 
-def least_p(base, new, block=None):
-    """The smallest p that so many repetitions can have."""
+def min_p(base, new, block=None):
+    """The smallest p that is possible with this number of repetitions."""
     return min(1.0, 2 * null_distribution(sizes(base, new, block))[1][0])
 
 
 @functools.lru_cache(maxsize=None)
 def null_distribution(sizes):
-    """P(U < u) and P(U <= u) for each u, where no side is longer: U summed over blocks of `sizes`."""
+    """P(U < u) and P(U <= u) for each u under the null hypothesis. U is summed over blocks of `sizes`."""
     density = np.ones(1)
     for n, m in sizes:
         density = np.convolve(density, orderings(n, m) / math.comb(n + m, n))
@@ -73,18 +73,18 @@ def null_distribution(sizes):
 
 @functools.lru_cache(maxsize=None)
 def orderings(n, m):
-    """How many orders of n and m values have each U: Gauss's binomial coefficient, exact."""
+    """Number of orderings of n and m values by their U: the coefficients of the Gaussian binomial, exact."""
     counts = np.array([1], dtype=object)
     for i in range(1, min(n, m) + 1):
         longer = max(n, m) + i
         counts = np.concatenate((counts, np.zeros(longer, dtype=object)))
-        counts[longer:] -= counts[:-longer].copy()  # times 1 - q^longer
-        for u in range(i, len(counts)):  # over 1 - q^i
+        counts[longer:] -= counts[:-longer].copy()  # multiply by 1 - q^longer
+        for u in range(i, len(counts)):  # divide by 1 - q^i
             counts[u] += counts[u - i]
         counts = counts[: i * max(n, m) + 1]
     return counts.astype(float)
 
 
 def percent(effect):
-    """A shift of logarithms in percent of time."""
+    """Converts a difference of logarithms to percent."""
     return 100 * math.expm1(effect)

@@ -1,4 +1,4 @@
-"""The verdict as text for a terminal or a log."""
+"""Writes the result as text for a terminal or a log."""
 
 from fathom_gate import words
 from fathom_gate.verdict import Class
@@ -9,25 +9,25 @@ SHOWN = (Class.SLOWER, Class.FASTER, Class.AMBIGUOUS, Class.SAME)
 
 
 def text(comparison, everything=False, colours=False):
-    """Lines: what was compared, rows that moved with their causes, counts, the verdict."""
-    base, new, judged = comparison.base, comparison.new, comparison.judged
+    """The files, notes, changed rows with their causes (all rows with `everything`), counts and the summary."""
+    base, new, verdicts = comparison.base, comparison.new, comparison.verdicts
     lines = [f"{base.path}: {base.words}", f"{new.path}: {new.words}"]
     lines += [f"note: {one}" for one in comparison.notes]
     lines.append("")
     for one in SHOWN:
-        for row in judged.of(one):
+        for row in verdicts.of(one):
             if row.moved or everything:
                 lines += of_row(row, comparison, colours)
-    lines += words.missing(judged)
-    lines += words.counts(judged)
-    lines.append(words.verdict(judged))
+    lines += words.missing(verdicts)
+    lines += words.counts(verdicts)
+    lines.append(words.summary(verdicts))
     return "\n".join(lines) + "\n"
 
 
 def of_row(row, comparison, colours):
-    label = f"{row.judged.value:<9}"
+    label = f"{row.row_class.value:<9}"
     if colours:
-        label = f"\033[{COLOURS[row.judged]}m{label}\033[0m"
+        label = f"\033[{COLOURS[row.row_class]}m{label}\033[0m"
     yield f"{label} {short(row.name)}  {words.times(row)}, {words.change(row)}, q {row.q:.2g}"
     for cause in comparison.causes.get(row.name, []):
         yield f"{'':9}   {words.cause_words(row, cause)}"

@@ -1,4 +1,4 @@
-"""Which rows moved: false discoveries are controlled over the steps first, then over the ops of those that moved."""
+"""Tests which rows changed: first steps, then the ops of changed steps. Both tests control false discoveries."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,7 +6,7 @@ from enum import Enum
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from fathom_gate.shift import Shift, least_p, percent, shift
+from fathom_gate.shift import Shift, min_p, percent, shift
 from fathom_runs.names import kind, setting, step_of
 
 
@@ -19,21 +19,21 @@ class Class(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """On a row that both runs have."""
+    """The result of a row that both runs have."""
 
     name: str
     kind: str
-    first: bool  # tested whether or not other rows moved
-    base_us: float  # the median
-    repetitions: tuple[int, int]
+    is_primary: bool  # tested independently of other rows
+    base_us: float  # median over repetitions
+    repetitions: tuple[int, int]  # of base and new
     shift: Shift
-    floor: float  # the least shift that counts here
-    q: float  # p after the control of false discoveries
-    judged: Class
+    floor: float  # minimum shift that is not noise
+    q: float  # p, adjusted for false discoveries
+    row_class: Class
 
     @property
     def new_us(self):
-        """By the shift: where a machine drifts, a median is of other rounds on either side."""
+        """base_us times the shift. Medians of both sides can be from different rounds while the machine drifts."""
         return self.base_us * float(np.exp(self.shift.effect))
 
     @property
@@ -42,66 +42,66 @@ class Verdict:
 
     @property
     def moved(self):
-        return self.judged in (Class.SLOWER, Class.FASTER)
+        return self.row_class in (Class.SLOWER, Class.FASTER)
 
     @property
     def fails(self):
-        """An op that is slower explains its step, which fails for it."""
-        return self.first and self.judged is Class.SLOWER
+        """Whether the row makes the gate fail. A slower op only explains its slower step."""
+        return self.is_primary and self.row_class is Class.SLOWER
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What a comparison found."""
+class Verdicts:
+    """The result of a comparison."""
 
-    rows: list[Verdict]  # in the base's order
-    unseen: list[str]  # ops whose step did not move
-    new: list[str]
-    vanished: dict[str, str]  # with the reason, where the new run's errors file has one
-    failed: dict[str, str]  # new ones, and repetitions of others
+    rows: list[Verdict]  # in the order of the base
+    untested: list[str]  # ops of steps that did not change
+    added: list[str]  # rows that only the new run has
+    vanished: dict[str, str]  # rows that the new run lacks, with the reason from its errors file
+    failed: dict[str, str]  # other failures of the new run, with the reason
 
-    def of(self, judged):
-        return [row for row in self.rows if row.judged is judged]
+    def of(self, row_class):
+        return [row for row in self.rows if row.row_class is row_class]
 
     @property
-    def slower(self):
+    def failing(self):
         return [row for row in self.rows if row.fails]
 
     @property
     def regressed(self):
-        return bool(self.slower or self.vanished)
+        return bool(self.failing or self.vanished)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What counts as moved, and what as the same."""
+    """When a row has changed, and when it is the same."""
 
-    alpha: float = 0.05
-    same: float = np.log1p(0.05)  # in a row that is SAME, a larger change would have been detected
+    alpha: float = 0.05  # share of false discoveries
+    same: float = np.log1p(0.05)  # in a row that is SAME, a larger shift would have been detected
 
 
 def judge(base, new, noise, rule, block=None):
-    """Compares all rows that both runs have; repetitions of a block are near in time."""
+    """Compares all rows that both runs have. `block` is the number of repetitions per block (shift.py)."""
     common = [name for name in base.times if name in new.times]
     shifts = {name: shift(base.times[name], new.times[name], block) for name in common}
     floors = {name: noise.floor(name, shifts[name]) for name in common}
-    first, families = levels(common)
+    primary, families = split(common)
 
-    q = adjusted(first, shifts)
-    seen_first = set(first)
-    moved = [name for name in first if moves(shifts[name], q[name], floors[name], rule.alpha)]
-    # Families that were chosen by a look at the data are held to a level that pays for the choice (Benjamini and
+    q = adjusted(primary, shifts)
+    is_primary = set(primary)
+    moved = [name for name in primary if moves(shifts[name], q[name], floors[name], rule.alpha)]
+    # The families were selected with the same data, so their level is reduced by the selected share (Benjamini and
     # Bogomolov, JRSS B 76, 2014).
-    paid = len(moved) / max(len(first), 1)
+    selected = len(moved) / max(len(primary), 1)
     for step in moved:
         for name, value in adjusted(families.get(step, []), shifts).items():
-            q[name] = min(q.get(name, 1.0), value / paid)
+            q[name] = min(q.get(name, 1.0), value / selected)
 
     def verdict(name):
         return Verdict(
             name,
             kind(name),
-            name in seen_first,
+            name in is_primary,
             float(np.median(base.times[name])),
             (len(base.times[name]), len(new.times[name])),
             shifts[name],
@@ -110,7 +110,7 @@ def judge(base, new, noise, rule, block=None):
             class_of(shifts[name], q[name], floors[name], rule),
         )
 
-    return Judged(
+    return Verdicts(
         [verdict(name) for name in common if name in q],
         [name for name in common if name not in q],
         only(new, base),
@@ -120,20 +120,20 @@ def judge(base, new, noise, rule, block=None):
 
 
 def only(run, other):
-    """Rows of one run alone; op types that a step was not seen to run are a part of the step's change."""
+    """Rows that `other` lacks. Op types inside steps don't count: they are part of the change of their step."""
     return [name for name in run.times if name not in other.times and kind(name) != "inside"]
 
 
-def levels(names):
-    """The rows that are looked at first, and by step its op types and its ops alone.
+def split(names):
+    """Returns the primary rows, and for each step the family of its op types and ops.
 
-    An op alone whose step was not measured is looked at first.
+    Ops without a measured step are primary.
     """
     steps = {name: [name] for name in names if kind(name) == "step"}
     by_setting = {}
     for step in steps:
         by_setting.setdefault(setting(step), []).append(step)
-    first, families = [], {}
+    primary, families = [], {}
     for name in names:
         owners = []
         if kind(name) == "inside":
@@ -143,12 +143,12 @@ def levels(names):
         for step in owners:
             families.setdefault(step, []).append(name)
         if not owners:
-            first.append(name)
-    return first, families
+            primary.append(name)
+    return primary, families
 
 
 def adjusted(names, shifts):
-    """p by row after Benjamini and Hochberg's control."""
+    """p by row, adjusted by the method of Benjamini and Hochberg."""
     if not names:
         return {}
     values = false_discovery_control([shifts[name].p for name in names])
@@ -168,7 +168,7 @@ def class_of(found, q, floor, rule):
 def too_few_repetitions(base, new, alpha, block=None):
     """Whether no row has enough repetitions to detect a change."""
     return all(
-        least_p(len(base.times[name]), len(new.times[name]), block) > alpha
+        min_p(len(base.times[name]), len(new.times[name]), block) > alpha
         for name in base.times
         if name in new.times
     )

@@ -1,1 +1,1 @@
-"""A folder of runs as one page: trends, where rows changed, and what else changed there."""
+"""Makes a page of a folder of runs: trends of rows, their changes, and changes of the machine at the same runs."""

@@ -1,4 +1,6 @@
-"""Makes one page, which works from a file, of a folder of runs: trends, where rows changed, and what else changed there.
+"""Makes one page of a folder of runs: trends of rows, their changes, and changes of the machine at the same runs.
+
+The page is one HTML file without external links.
 
 results/history runs -o history.html
 """
@@ -9,7 +11,7 @@ import sys
 from fathom_history import folder
 from fathom_history.machines import machines
 from fathom_runs.arguments import command_line, percentage
-from fathom_runs.output import expect_apart, replace
+from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -17,9 +19,10 @@ from fathom_runs.words import plural
 def main():
     arguments = parsed()
     try:
-        expect_apart(arguments.output)
+        expect_distinct(arguments.output)
         runs, refused = folder.runs(arguments.folder, arguments.output)
-        from fathom_history import analysis, page  # SciPy, which wrong input need not wait for
+        # Imports SciPy, which takes long, so wrong input must fail before.
+        from fathom_history import analysis, page
 
         analyses = [analysis.analysed(one, arguments.smallest) for one in machines(runs)]
         lines = [line.replace(f"{arguments.folder}/", "", 1) for line in refused]
@@ -40,8 +43,8 @@ def parsed():
         "folder",
         type=pathlib.Path,
         metavar="DIR",
-        help="JSON of --benchmark_out, a file a run, in any order and of any machines; "
-        "folders below are read, too",
+        help="folder of JSON files of --benchmark_out, one per run, of any machines; "
+        "subfolders are read, too",
     )
     parser.add_argument(
         "-o",
@@ -49,14 +52,14 @@ def parsed():
         type=pathlib.Path,
         metavar="PAGE",
         default="history.html",
-        help="the page (history.html)",
+        help="the page to write (history.html)",
     )
     parser.add_argument(
         "--smallest",
         type=percentage,
         default=2,
         metavar="PERCENT",
-        help="smaller changes never count (2)",
+        help="ignore smaller changes (2)",
     )
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""All that a page says of one machine's runs."""
+"""Analyses the runs of one machine."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from fathom_history.machines import Machine, Series
 
 @dataclass(frozen=True)
 class DescribedChange:
-    """A change, and its sentence after the row's name."""
+    """A change and the sentence about it, which follows the name of the row."""
 
     change: Change
     sentence: str
@@ -22,17 +22,17 @@ class Analysis:
     machine: Machine
     marks: list[Mark]
     found: dict[str, Found]  # by row
-    changes: list[DescribedChange]  # the newest run first, then steps, then the largest
+    changes: list[DescribedChange]  # newest run first, then steps, then largest change
 
     def of_kind(self, *kinds):
         return [series for series in self.machine.series if series.kind in kinds]
 
     def changes_of(self, row):
-        """Those of one row, in the order of the runs."""
+        """Changes of one row, in the order of the runs."""
         return [one for one in reversed(self.changes) if one.change.row == row]
 
     def marks_at(self, change):
-        """What changed between the last run of the old level and the first of the new one."""
+        """Changes of the context between the last run of the old level and the first run of the new one."""
         return [mark for mark in self.marks if change.old[-1] < mark.run <= change.run]
 
 

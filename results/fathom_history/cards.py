@@ -1,4 +1,4 @@
-"""A card with a chart for every model row."""
+"""Cards: one chart per step."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from fathom_history import chart, names, sentences, stack
 from fathom_history.latest import item
 from fathom_runs.words import percent, plural, time_words
 
-DIGITS = 5  # of the values that the page's script reads out
-MARKS = 5  # whose words stand below a chart; those of earlier runs can be opened
+DIGITS = 5  # significant digits of the values that the script of the page shows
+MARKS = 5  # newest marks that are listed below a chart; the others are folded
 
 
 def section(analysis, key):
-    """None without model rows."""
+    """Values for the template. None if there are no steps."""
     series = analysis.of_kind("step")
     if not series:
         return None
@@ -33,48 +33,48 @@ def card(series, analysis, key, shared):
         "row": series.name,
         "title": names.title(series.name),
         "setting": names.setting(series.name, shared),
-        "summary": summed(series, changes),
+        "summary": summary(series, changes),
         "image": chart.drawn(series, found, analysis.machine, analysis.marks),
         "changes": [item(one) for one in changes],
         "values": values(series, analysis.machine.types.get(series.name, {})),
     }
 
 
-def summed(series, changes):
-    """The last value against those before."""
+def summary(series, changes):
+    """The newest value compared with the median of the earlier ones."""
     last = series.us[series.known[-1]]
     text = time_words(last)
     before = series.us[series.known[:-1]]
     if len(before):
         more = 100 * (last / np.median(before) - 1)
         side = "above" if more >= 0 else "below"
-        text += f", {percent(abs(more))} {side} the median of {plural(len(before), 'run')} before"
+        text += f", {percent(abs(more))} {side} the median of {plural(len(before), 'earlier run')}"
     if series.known[-1] != len(series.us) - 1:
-        text += "; not in the newest run"
+        text += "; the newest run lacks this row"
     return f"{text}. {plural(len(changes), 'change')}." if changes else f"{text}."
 
 
 def legends(analysis):
-    """What the letters in the charts stand for: the newest, and earlier ones that can be opened."""
+    """Meaning of the letters in the charts: the newest, and earlier ones that are folded."""
     lines = [legend(mark, analysis.machine.runs[mark.run]) for mark in reversed(analysis.marks)]
     return {"newest": lines[:MARKS], "earlier": lines[MARKS:]}
 
 
 def legend(mark, run):
     words = "; ".join(
-        f"{one.field} {sentences.cut(one.old)} → {sentences.cut(one.new)}"
+        f"{one.field} {sentences.shortened(one.old)} → {sentences.shortened(one.new)}"
         for one in mark.differences
     )
     return {"letter": mark.letter, "day": run.day, "words": words}
 
 
 def values(series, types):
-    """What the script reads out of a run: microseconds, null where unknown."""
+    """Values of each run for the script: microseconds, null if unknown."""
     made = {"us": rounded(series.us)}
     if (series.high > series.low).any():
         made |= {"low": rounded(series.low), "high": rounded(series.high)}
     order = sorted(types, key=lambda name: -np.nansum(types[name].us))
-    return made | {"types": {name: rounded(types[name].us) for name in order[: stack.MOST]}}
+    return made | {"types": {name: rounded(types[name].us) for name in order[: stack.MAX_TYPES]}}
 
 
 def rounded(values):

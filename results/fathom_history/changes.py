@@ -1,4 +1,4 @@
-"""Where a row's times go to another level: change points, found by Apache Otava."""
+"""Finds change points in the times of a row, with Apache Otava."""
 
 import warnings
 from dataclasses import dataclass
@@ -6,28 +6,28 @@ from dataclasses import dataclass
 import numpy as np
 from otava.analysis import compute_change_points
 
-# A folder has some forty steps and a thousand ops alone: the same chance of a false alarm a row would be many alarms.
+# A folder holds far more ops than steps. With the same limit, ops would give many false alarms.
 MAX_P = {"step": 0.001}
 MAX_P_OF_MANY = 0.0001
-WINDOW = 12  # runs that are looked at together: in wider windows, what lasted a few runs is lost among those after it
-SPIKE = 6  # usual differences between neighbours
+WINDOW = 12  # runs per window of Otava; wider windows miss changes that last only a few runs
+SPIKE = 6  # times the median difference between neighbours; an outlier differs by more
 
 
 @dataclass(frozen=True)
 class Change:
-    """Indices are those of the machine's runs."""
+    """A change of level. Runs are indices into `Machine.runs`."""
 
     row: str
     kind: str
-    old: tuple[int, ...]  # the runs of the level before
-    new: tuple[int, ...]  # and of the level from then on
-    old_us: float  # their means
+    old: tuple[int, ...]  # runs of the old level
+    new: tuple[int, ...]  # runs of the new level
+    old_us: float  # means over these runs
     new_us: float
     p: float
 
     @property
     def run(self):
-        """The first of the new level."""
+        """The first run of the new level."""
         return self.new[0]
 
     @property
@@ -38,27 +38,27 @@ class Change:
 @dataclass(frozen=True)
 class Found:
     changes: list[Change]
-    aside: list[int]  # runs that stand out alone
+    outliers: list[int]  # runs that are not used
 
 
 def find(series, smallest):
-    """Changes of at least `smallest` percent.
+    """Finds changes of at least `smallest` percent.
 
-    Runs that stand out alone are set aside, the newest only where it may be noise.
+    Single runs that differ from both neighbours are outliers. The newest run is an outlier only if it may be noise.
     """
     kept = list(series.known)
-    aside = []
-    while out := spikes(series.us[kept], smallest):
-        aside += [kept.pop(place) for place in reversed(out)]
+    outliers = []
+    while found := spikes(series.us[kept], smallest):
+        outliers += [kept.pop(index) for index in reversed(found)]
     while True:
         points = change_points(series.us[kept], MAX_P.get(series.kind, MAX_P_OF_MANY), smallest)
         ends = [0, *(point.index for point in points), len(kept)]
-        lone = [start for start, end in zip(ends, ends[1:]) if end == start + 1]
-        if points and lone[-1:] == [len(kept) - 1] and points[-1].stats.pvalue <= MAX_P_OF_MANY:
-            lone.pop()
-        if not points or not lone:
+        single = [start for start, end in zip(ends, ends[1:]) if end == start + 1]
+        if points and single[-1:] == [len(kept) - 1] and points[-1].stats.pvalue <= MAX_P_OF_MANY:
+            single.pop()
+        if not points or not single:
             break
-        aside += [kept.pop(place) for place in reversed(lone)]
+        outliers += [kept.pop(index) for index in reversed(single)]
     runs = [tuple(map(int, kept[start:end])) for start, end in zip(ends, ends[1:])]
     changes = [
         Change(
@@ -69,11 +69,11 @@ def find(series, smallest):
         )
         for old, new, point in zip(runs, runs[1:], points)
     ]
-    return Found(changes, sorted(map(int, aside)))
+    return Found(changes, sorted(map(int, outliers)))
 
 
 def spikes(us, smallest):
-    """Places that lie away from both neighbours, on the same side, by much more than neighbours usually do."""
+    """Indices of values that differ from both neighbours, in the same direction, by much more than usual."""
     if len(us) < 4:
         return []
     differences = np.diff(us)
@@ -83,7 +83,7 @@ def spikes(us, smallest):
 
 
 def change_points(us, max_p, smallest):
-    with warnings.catch_warnings(), np.errstate(all="ignore"):  # runs that are all alike
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # all runs have equal values
         warnings.simplefilter("ignore", RuntimeWarning)
         return compute_change_points(
             us.tolist(), window_len=WINDOW, max_pvalue=max_p, min_magnitude=smallest / 100

@@ -1,16 +1,16 @@
-"""The chart of a model row: its trend, the stack of its op types below, dates below both."""
+"""Draws the chart of a step: its trend, the stack of its op types below, and dates."""
 
 import numpy as np
 
 from fathom_history import stack, trend
 from fathom_page import svg
 
-GAP = 40  # between trend and stack, for letters and the stack's unit
+GAP = 40  # between trend and stack; holds letters and the unit of the stack
 DATE = 62  # width of a date
 
 
 def drawn(series, found, machine, marks):
-    """One `<svg>`."""
+    """Draws one `<svg>`."""
     columns = svg.Columns(len(machine.runs))
     layers = stack.layers(machine.types.get(series.name, {}))
     unit = svg.unit(np.nanmedian(series.us))
@@ -41,7 +41,7 @@ def drawn(series, found, machine, marks):
 
 
 def dates(runs, columns, y):
-    """As many as fit, the first and the last among them."""
+    """Draws as many dates as fit, with the first and the last."""
     room = int((svg.WIDTH - svg.LEFT - svg.RIGHT) // DATE)
     count = min(room, len(runs))
     places = sorted({round(k * (len(runs) - 1) / max(count - 1, 1)) for k in range(count)})
@@ -52,12 +52,12 @@ def dates(runs, columns, y):
             continue
         end = x + DATE / 2
         parts.append(svg.text(x, y, runs[run].day, text_anchor="middle", fill_opacity=".7"))
-    return svg.together(parts)
+    return svg.joined(parts)
 
 
 def sparkline(series, found):
-    """A row's times in a cell of a table, its changes as lines across."""
-    kept = [run for run in series.known if run not in found.aside]
+    """Draws the times of a row in a cell of a table. Vertical lines are its changes."""
+    kept = [run for run in series.known if run not in found.outliers]
     scale = trend.scale_of(series.us[kept], 2, 20)
     count = len(series.us)
     line = [(100 * (run + 0.5) / count, scale.y(series.us[run])) for run in kept]

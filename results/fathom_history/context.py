@@ -1,11 +1,11 @@
-"""Changes of the machine and its libraries from run to run: a row may change for them, not for the code."""
+"""Changes of the machine and its libraries between runs. They can change times while the code stays the same."""
 
 import re
 from dataclasses import dataclass
 
 from fathom_runs.context import SETTINGS, is_peak
 
-PEAK = 10  # percent from which on a measured peak has changed
+PEAK = 10  # percent; smaller differences of a measured peak are noise
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Mark:
-    """What changed at a run."""
+    """All differences between a run and the runs before it. Charts show the letter."""
 
     run: int
     letter: str
@@ -33,10 +33,10 @@ class Mark:
 
 
 def marks(runs):
-    """In the order of the runs. What a run lacks is as it was; a peak is compared with that of its last mark."""
+    """Marks in the order of the runs. A missing field counts as unchanged. A peak is compared with its last mark."""
     found, known = [], {}
     for index, run in enumerate(runs):
-        fields = {key: value for key, value in run.context.items() if is_watched(key)}
+        fields = {key: value for key, value in run.context.items() if is_compared(key)}
         differences = [
             Difference(key, str(known[key]), str(value))
             for key, value in fields.items()
@@ -48,7 +48,7 @@ def marks(runs):
     return found
 
 
-def is_watched(key):
+def is_compared(key):
     return key in SETTINGS or is_peak(key)
 
 

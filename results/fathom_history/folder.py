@@ -1,14 +1,14 @@
-"""Which files of a folder are runs."""
+"""Reads the runs of a folder."""
 
 from fathom_history.run import read
 from fathom_runs.source import RunError
 
-# What fathom_bench leaves beside a run.
+# Suffixes of files that fathom_bench writes beside a run.
 BESIDE = (".errors.jsonl", ".explain.json", ".samples.jsonl")
 
 
 def runs(folder, page):
-    """The runs in the order of their dates, and a line for each file that is none. The page itself is neither."""
+    """Returns the runs by date, and one line for each file that is not a run. The page itself is skipped."""
     found, refused = [], []
     for path in files(folder):
         try:
@@ -18,16 +18,16 @@ def runs(folder, page):
                 refused.append(str(error))
             continue
         if path.resolve() == page.resolve():
-            raise RunError(f"{path}: is read and would be written, expected another -o")
+            raise RunError(f"{path}: is an input and the output, expected another -o")
         found.append(run)
     if not found:
         why = f"none of its {len(refused)} files is a run ({refused[0]})" if refused else "is empty"
-        raise RunError(f"{folder}: {why}, expected a folder of files of --benchmark_out")
+        raise RunError(f"{folder}: {why}, expected a folder with files of --benchmark_out")
     return sorted(found, key=lambda run: (run.date, run.file)), refused
 
 
 def files(folder):
-    """All but hidden ones and those beside a run, in the order of their paths."""
+    """Yields the files by path, without hidden ones and without files beside a run."""
     try:
         list(folder.iterdir())
     except OSError as error:

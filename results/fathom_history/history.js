@@ -1,5 +1,5 @@
 
-// Trends: the rows whose name holds every word, and those that changed.
+// Trends: a filter shows the rows with all words in their name, or only changed rows.
 for (const filter of document.querySelectorAll(".filter")) {
   const [words, changed] = filter.querySelectorAll("input");
   const cards = Array.from(filter.parentNode.querySelectorAll(".grid > section"));
@@ -18,7 +18,7 @@ for (const filter of document.querySelectorAll(".filter")) {
   filter.addEventListener("input", show);
 }
 
-// A run under the pointer, or chosen by the arrow keys, is read out below its chart.
+// The values of a run, chosen with the pointer or the arrow keys, are shown below its chart.
 const unitOf = (us) => [[1e6, "s"], [1e3, "ms"]].find(([size]) => us >= size) ?? [1, "µs"];
 function timeOf(us) {
   const [size, name] = unitOf(us);
@@ -28,7 +28,7 @@ const held = (place) => JSON.parse(place.textContent);
 function readOut(runs, values, run) {
   const [date, commit] = runs[run];
   const us = values.us[run];
-  if (us === null) return `${date} · ${commit} · no such row`;
+  if (us === null) return `${date} · ${commit} · row is missing`;
   const spread = values.low && values.low[run] < values.high[run]
     ? ` (${timeOf(values.low[run])} to ${timeOf(values.high[run])})` : "";
   const types = Object.entries(values.types).filter(([, times]) => times[run] !== null)

@@ -1,4 +1,4 @@
-"""The changes, the newest run first, and a table of all changes."""
+"""The newest changes in sentences, and a table of all changes."""
 
 import itertools
 
@@ -6,22 +6,22 @@ import pandas as pd
 
 from fathom_history import names, sentences
 from fathom_page.templates import breakable
-from fathom_runs.words import plural
+from fathom_runs.words import disturbed_words, plural
 
-GROUPS = 3  # runs whose changes are shown; those of earlier runs can be opened
-LONGEST = 6  # sentences of one run that are shown at once
-DISTURBED = 0.2  # of all rows
-FEW = 10  # runs below which changes of a few percent are rarely detected
+GROUPS = 3  # newest runs with changes that are shown; changes of earlier runs are folded
+MAX_SENTENCES = 6  # sentences per run; the others are folded
+DISTURBED = 0.2  # share of rows; with more outliers, a run counts as disturbed
+FEW = 10  # with fewer runs, changes of a few percent are rarely detected
 
 
 def section(analysis, key, smallest):
-    """The newest runs' changes in sentences."""
+    """Values for the template: the changes of the newest runs, and notes."""
     groups = [
         list(one) for _, one in itertools.groupby(analysis.changes, lambda one: one.change.run)
     ]
     shown = [group(analysis, key, one) for one in groups]
     return {
-        "nothing": "" if groups else nothing(analysis, smallest),
+        "no_changes": "" if groups else no_changes(analysis, smallest),
         "groups": shown[:GROUPS],
         "earlier": shown[GROUPS:],
         "earlier_count": plural(sum(map(len, groups[GROUPS:])), "change"),
@@ -29,10 +29,10 @@ def section(analysis, key, smallest):
     }
 
 
-def nothing(analysis, smallest):
+def no_changes(analysis, smallest):
     runs = len(analysis.machine.runs)
     text = f"In {plural(runs, 'run')} no row has changed by {smallest:g} % or more."
-    return text + (" So few runs tell only large changes." if runs < FEW else "")
+    return text + (" With so few runs, only large changes are detected." if runs < FEW else "")
 
 
 def group(analysis, key, described):
@@ -49,16 +49,16 @@ def group(analysis, key, described):
             run.file,
             *(f"{one.letter}: {one.words}" for one in marks),
         ],
-        "main": main[:LONGEST],
-        "more": main[LONGEST:],
-        "more_count": plural(len(main) - LONGEST, "more row"),
+        "main": main[:MAX_SENTENCES],
+        "more": main[MAX_SENTENCES:],
+        "more_count": plural(len(main) - MAX_SENTENCES, "more row"),
         "ops": ops,
-        "ops_count": f"{plural(len(ops), 'op')} alone: {slower} slower, {len(ops) - slower} faster",
+        "ops_count": f"{plural(len(ops), 'op')}: {slower} slower, {len(ops) - slower} faster",
     }
 
 
 def item(described, lead=""):
-    """A change as the template shows it: `lead`, then the sentence, which starts with a capital where it stands alone."""
+    """A change for the template: `lead` (the name of the row) and the sentence, capitalised if there is no lead."""
     sentence = (
         described.sentence if lead else described.sentence[:1].upper() + described.sentence[1:]
     )
@@ -67,30 +67,33 @@ def item(described, lead=""):
 
 
 def name(key, change):
-    """The row's, with a link to its trend where it has one."""
+    """The name of the row. A step links to its trend."""
     return names.link(change.row, key) if change.kind == "step" else breakable(change.row)
 
 
 def disturbed(analysis):
-    """Runs in which many rows stand out alone."""
+    """Sentences about runs with many outliers, and about interference in the newest run."""
     for index, run in enumerate(analysis.machine.runs):
-        rows = sum(index in found.aside for found in analysis.found.values())
+        rows = sum(index in found.outliers for found in analysis.found.values())
         if rows > max(1, DISTURBED * len(analysis.found)):
             yield (
-                f"The run of {run.minute} was disturbed: {plural(rows, 'row')} of "
-                f"{len(analysis.found)} stand out in it alone, and are set aside there."
+                f"The run of {run.minute} was disturbed: {rows} of {plural(len(analysis.found), 'row')} "
+                "are outliers there and are not used."
             )
+    sentence = disturbed_words(analysis.machine.runs[-1].disturbed)
+    if sentence:
+        yield f"In the newest run: {sentence}"
 
 
 def missing(machine):
-    """Rows that the newest run does not have."""
+    """A sentence about rows that the newest run lacks."""
     absent = [one.name for one in machine.series if one.name not in machine.runs[-1].rows]
     if absent:
-        yield f"Not in the newest run: {plural(len(absent), 'row')}, for example {absent[0]}."
+        yield f"The newest run lacks {plural(len(absent), 'row')}, for example {absent[0]}."
 
 
 def table(analysis, key):
-    """Every change, a row each."""
+    """The table of all changes, one row each. None without changes."""
     runs = analysis.machine.runs
     rows = [
         {
@@ -114,7 +117,7 @@ def table(analysis, key):
     return {
         "key": f"changes{key}",
         "title": "All changes",
-        "what": "Means of the runs before and since; p of Student's t-test. Letters are those of the trends.",
+        "what": "before, after: means over the runs of the old and new level. p: Student's t-test. Letters: see Trends.",
         "shown": data.assign(row=[name(key, one.change) for one in analysis.changes]),
         "data": data,
         "is_open": True,

@@ -1,4 +1,4 @@
-"""Runs by machine, and each row's times over the runs of one."""
+"""Groups runs by machine, and collects the times of each row over the runs of a machine."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from fathom_runs.names import kind, step_of
 
 @dataclass(frozen=True)
 class Series:
-    """A value a run, NaN where the run lacks the row."""
+    """Times of a row, in microseconds: one value per run, NaN if the run lacks the row."""
 
     name: str
     kind: str  # "step", "inside", "op", "other", as fathom_runs.names.kind names them
     us: np.ndarray
-    low: np.ndarray  # of repetitions the fastest
-    high: np.ndarray
+    low: np.ndarray  # the fastest repetition
+    high: np.ndarray  # the slowest repetition
     labels: tuple[str | None, ...]
 
     @property
@@ -29,12 +29,12 @@ class Series:
 class Machine:
     title: str
     runs: list[Run]  # in the order of their dates
-    series: list[Series]  # as the rows first appear; op types inside steps are in `types`
-    types: dict[str, dict[str, Series]]  # of each step that was watched, by op type
+    series: list[Series]  # in the order in which rows first appear, without op types inside steps
+    types: dict[str, dict[str, Series]]  # by profiled step and op type
 
 
 def machines(runs):
-    """A machine is its CPU, GPU and number of CPUs. The newest run's comes first."""
+    """Machines differ in CPU, GPU or number of CPUs. The machine of the newest run comes first."""
     groups = {}
     for run in runs:
         groups.setdefault(tuple(str(run.context.get(key)) for key in MACHINE), []).append(run)

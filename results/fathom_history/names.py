@@ -1,4 +1,4 @@
-"""How rows are named on the page."""
+"""Names of rows on the page."""
 
 import re
 
@@ -9,7 +9,7 @@ from fathom_runs.names import tokens
 
 
 def anchor(row, key):
-    """A row's place on the page of `key`, the machine's part of it."""
+    """The id of a row on the page. `key` belongs to the machine."""
     return re.sub(r"[^A-Za-z0-9]+", "-", row) + key
 
 
@@ -18,7 +18,7 @@ def link(row, key):
 
 
 def common(rows):
-    """The parts in which all rows agree."""
+    """The `key:value` parts of the name that all rows share."""
     found = [tokens(row) for row in rows]
     if len(found) < 2:
         return {}
@@ -28,18 +28,18 @@ def common(rows):
 
 
 def title(row):
-    """A model row's workload and mode."""
+    """Workload and mode of a step."""
     return "/".join(row.split("/")[:2])
 
 
 def brief(row, rows):
-    """A title, and where several rows share it, in what they differ."""
+    """The title. If several rows share it, also the parts in which they differ."""
     alike = [other for other in rows if title(other) == title(row)]
     differing = setting(row, common(alike)) if len(alike) > 1 else ""
     return f"{title(row)}, {differing}" if differing else title(row)
 
 
 def setting(row, left_out):
-    """A row's parts in words, without those that all rows share."""
+    """The parts of a name in words, without those in `left_out`."""
     pairs = [pair for pair in tokens(row).items() if pair not in left_out.items()]
     return ", ".join(f"{key} {value}" for key, value in pairs)

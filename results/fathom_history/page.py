@@ -1,4 +1,4 @@
-"""What the page of a history shows: one section a machine, what changed first."""
+"""The content of a history page: one section per machine, with the changes first."""
 
 import pathlib
 
@@ -7,13 +7,13 @@ from fathom_page import templates
 from fathom_runs.words import plural
 
 HERE = pathlib.Path(__file__).parent
-REFUSED = 5  # files whose fault is shown
-KINDS = {"op": "Ops alone", "other": "Other rows"}  # of rows in tables
+REFUSED = 5  # files that are not runs and are listed with the reason
+KINDS = {"op": "Ops", "other": "Other rows"}  # titles of the tables of rows
 
 
 def page(analyses, refused, smallest):
-    """The page's text; `refused` are lines on files that are no runs."""
-    # Links of a page of one machine stay short, and the same in every page of it.
+    """The HTML of the page. `refused` are lines about files that are not runs."""
+    # With one machine, ids have no suffix and stay the same in later pages.
     keys = [f"-machine{number}" if number > 1 else "" for number in range(1, len(analyses) + 1)]
     return templates.page(
         "fathom_history/history.html",
@@ -32,13 +32,13 @@ def page(analyses, refused, smallest):
 
 
 def no_runs(refused):
-    yield from (f"No run: {line}" for line in refused[:REFUSED])
-    if refused[REFUSED:]:
-        yield f"No runs, either: {plural(len(refused) - REFUSED, 'more file')}."
+    yield from (f"Not a run: {line}" for line in refused[:REFUSED])
+    if more := len(refused[REFUSED:]):
+        yield f"{plural(more, 'more file')} {'is not a run' if more == 1 else 'are not runs'}."
 
 
 def facts(analyses):
-    """How much there is."""
+    """Numbers of runs, rows and changes, and the dates."""
     runs = [run for one in analyses for run in one.machine.runs]
     count = sum(len(one.changes) for one in analyses)
     first, last = (choice(runs, key=lambda run: run.date) for choice in (min, max))
@@ -47,8 +47,8 @@ def facts(analyses):
 
 
 def rows(analyses):
-    """How many there are of each kind."""
-    kinds = {"step": ("step",), "op": ("op alone", "ops alone"), "other": ("other row",)}
+    """Number of rows of each kind."""
+    kinds = {"step": ("step",), "op": ("op",), "other": ("other row",)}
     for kind, words in kinds.items():
         names = {series.name for one in analyses for series in one.of_kind(kind)}
         if names:
@@ -56,7 +56,7 @@ def rows(analyses):
 
 
 def machine(one, key, smallest):
-    """All of one machine's section, and its tables in their order above and below the trends."""
+    """The section of one machine: changes, tables above the trends, trends, tables below."""
     of_rows = (tables.of_rows(one, key, kind, title) for kind, title in KINDS.items())
     above = [latest.table(one, key), tables.of_marks(one, key)]
     below = [*of_rows, tables.of_runs(one, key)]

@@ -1,29 +1,30 @@
-"""A run: one file of --benchmark_out, with the times of its rows."""
+"""A run: one file of --benchmark_out with the times of its rows."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from fathom_runs.benchmarks import read_ours
+from fathom_runs.benchmarks import disturbed, read_fathom
 from fathom_runs.context import date_of
-from fathom_runs.names import short
+from fathom_runs.names import kind, short
 
 
 @dataclass(frozen=True)
 class Row:
-    """Microseconds: of repetitions the median, the fastest and the slowest."""
+    """Microseconds: median, fastest and slowest repetition."""
 
     us: float
     low: float
     high: float
-    label: str  # what a library chose to run; of an op type its class
+    label: str  # the kernel that a library chose; of an op type, its class
 
 
 @dataclass(frozen=True)
 class Run:
-    file: str  # below the folder
+    file: str  # path relative to the folder
     date: datetime
     context: dict
     rows: dict[str, Row]
+    disturbed: tuple[int, int]  # disturbed steps, and all steps for which this is known
 
     @property
     def day(self):
@@ -35,16 +36,17 @@ class Run:
 
     @property
     def commit(self):
-        """Ten digits, and whether there were local changes."""
+        """Ten digits of the commit, with `-dirty` if there were local changes."""
         digits, dash, dirty = str(self.context.get("git_commit", "unknown")).partition("-")
         return digits[:10] + dash + dirty
 
 
 def read(path, name):
-    """Throws RunError."""
-    found = read_ours(path)
+    """Reads a file; `name` is its path relative to the folder. Raises RunError."""
+    found = read_fathom(path)
     rows = {short(one.name): row_of(one) for one in found.measured}
-    return Run(name, date_of(path, found.context), found.context, rows)
+    steps = [one for one in found.measured if kind(one.name) == "step"]
+    return Run(name, date_of(path, found.context), found.context, rows, disturbed(steps))
 
 
 def row_of(benchmark):

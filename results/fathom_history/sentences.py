@@ -1,19 +1,19 @@
-"""A change in words: which row, how much, since when, which op types, and what else changed there."""
+"""Describes a change: how much, since which run, which op types, and changes of the context at the same run."""
 
 from fathom_runs.words import listed, percent, plural, time_words
 
-LEAST_P = 1e-12  # smaller ones are shown as this
-LONG = 60  # characters of a setting
-MOST = 3  # settings that are named with one change
+MIN_P = 1e-12  # smaller values are shown as "below"
+MAX_LENGTH = 60  # characters of a setting
+MAX_SETTINGS = 3  # settings named in one sentence
 
 
 def change(one, machine, series, marks, found):
-    """What the row's name goes before; `found` are its op types (causes.causes)."""
+    """The sentences that follow the name of the row. `found` are its causes (causes.causes)."""
     runs = machine.runs
     more = "longer" if one.percent > 0 else "less time"
     words = [
-        f"takes {percent(abs(one.percent))} {more} since {runs[one.run].minute}: "
-        f"{time_words(one.old_us)} became {time_words(one.new_us)} "
+        f"has taken {percent(abs(one.percent))} {more} since {runs[one.run].minute}: "
+        f"{time_words(one.new_us)} instead of {time_words(one.old_us)} "
         f"({counted(one)}, {probability(one.p)}), {commits(one, runs)}."
     ]
     if one.kind == "step":
@@ -24,13 +24,13 @@ def change(one, machine, series, marks, found):
 
 def counted(one):
     old, new = len(one.old), len(one.new)
-    if new == 1:  # none but the last run: others that stand out alone are set aside
-        return f"mean of {plural(old, 'run')} against the last one alone"
+    if new == 1:  # the newest run; any other single run would be an outlier
+        return f"mean of {plural(old, 'run')} against the newest run"
     return f"means of {old} and {plural(new, 'run')}"
 
 
 def probability(p):
-    return f"p below {LEAST_P:.0e}" if p < LEAST_P else f"p = {p:.1g}"
+    return f"p below {MIN_P:.0e}" if p < MIN_P else f"p = {p:.1g}"
 
 
 def commits(one, runs):
@@ -40,29 +40,29 @@ def commits(one, runs):
 
 def op_types(found):
     if found is None:
-        return "Its op types are not known on both sides (--fathom_profile)."
+        return "Its op types were not measured before and after the change (--fathom_profile)."
     if not found:
         return "No op type explains 5 % of it."
     parts = []
     for cause in found:
         verb = " explains" if not parts else ""
         times = f"{time_words(cause.old_us)} to {time_words(cause.new_us)}"
-        doubt = "" if cause.is_certain else ", within its own noise"
+        doubt = "" if cause.is_certain else ", within its noise"
         parts.append(f"{cause.op_type}{verb} {100 * cause.share:.0f} % of it ({times}{doubt})")
     return listed(parts) + "."
 
 
 def label(one, series):
-    """What a library chose to run, where that changed."""
+    """A sentence if the label changed: the kernel that a library chose."""
     old, new = series.labels[one.old[-1]], series.labels[one.run]
     return f"Its label changed from {old or 'none'} to {new or 'none'}." if old != new else ""
 
 
 def other_changes(one, marks):
-    """Of the machine and its libraries, at the same run or next to it: noise may hide a change for a run."""
+    """A sentence about changes of the context at this run, or one run apart: noise can shift a change point."""
     same = [mark for mark in marks if one.old[-1] < mark.run <= one.run]
     if same:
-        return f"Between these runs {changed(same)}: the cause may be there, not in the code."
+        return f"Between these runs {changed(same)}, which may be the cause."
     for place, words in ((one.run + 1, "later"), (one.old[-1], "earlier")):
         beside = [mark for mark in marks if mark.run == place]
         if beside:
@@ -72,12 +72,12 @@ def other_changes(one, marks):
 
 def changed(marks):
     fields = [
-        f"{one.field} changed from {cut(one.old)} to {cut(one.new)} ({mark.letter})"
+        f"{one.field} changed from {shortened(one.old)} to {shortened(one.new)} ({mark.letter})"
         for mark in marks
         for one in mark.differences
     ]
-    return listed(fields, most=MOST)
+    return listed(fields, most=MAX_SETTINGS)
 
 
-def cut(text):
-    return text if len(text) <= LONG else text[: LONG - 1] + "…"
+def shortened(text):
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"

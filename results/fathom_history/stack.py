@@ -1,4 +1,4 @@
-"""What a step is made of over the runs: a stacked bar a run, the op types that take most and the others."""
+"""Draws the op types of a step over the runs, as one stacked bar per run."""
 
 from dataclasses import dataclass
 
@@ -6,22 +6,22 @@ import numpy as np
 
 from fathom_page import palette, svg
 
-MOST = 6  # types with a colour of their own
+MAX_TYPES = 6  # op types with their own colour; the rest is drawn as "others"
 HEIGHT = 84
 OTHERS = "others"
-# Types of one class share its colour, the second darker, the third lighter and so on: towards what, and how far.
+# Shades of op types of one class, by rank: the colour is mixed with black (0) or white (255) by this share.
 SHADES = ((0, 0), (0, 0.4), (255, 0.45), (0, 0.65), (255, 0.7), (0, 0.8))
 
 
 @dataclass(frozen=True)
 class Layer:
     name: str
-    us: np.ndarray  # a value a run, 0 where the run was not watched
+    us: np.ndarray  # microseconds, one value per run; 0 if the run was not profiled
     colour: str
 
 
 def layers(types):
-    """From the bottom up; the largest over all runs first. The class framework is one type."""
+    """Layers from bottom to top, largest sum over all runs first. The class framework is one layer."""
     times, classes = {}, {}
     for name, one in types.items():
         kind = op_class(one)
@@ -30,12 +30,12 @@ def layers(types):
         classes[name] = kind
     order = sorted(times, key=lambda name: (-times[name].sum(), name))
     used, made = {}, []
-    for name in order[:MOST]:
+    for name in order[:MAX_TYPES]:
         kind = classes[name]
         colour = shaded(palette.class_colour(kind), *SHADES[used.get(kind, 0)])
         used[kind] = used.get(kind, 0) + 1
         made.append(Layer(name, times[name], colour))
-    rest = order[MOST:]
+    rest = order[MAX_TYPES:]
     if rest:
         total = np.sum([times[name] for name in rest], axis=0)
         made.append(Layer(OTHERS, total, "#c9c9c9"))
@@ -43,7 +43,7 @@ def layers(types):
 
 
 def shaded(colour, towards, share):
-    """A colour mixed with black (0) or white (255)."""
+    """Mixes a colour with black (0) or white (255)."""
     parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
     return "#" + "".join(f"{round(part + share * (towards - part)):02x}" for part in parts)
 
@@ -53,12 +53,12 @@ def op_class(series):
 
 
 def drawn(made, columns, top, unit):
-    """The bars below `top`, and the key below them; returns them and where they end."""
-    whole = np.sum([layer.us for layer in made], axis=0)
-    scale = svg.Scale(0, 1.04 * whole.max(), top, top + HEIGHT)
+    """Draws the bars below `top`. Returns them and the y of their bottom."""
+    total = np.sum([layer.us for layer in made], axis=0)
+    scale = svg.Scale(0, 1.04 * total.max(), top, top + HEIGHT)
     name, size = unit
     parts = [scale.axis(f"op types, {name}", size)]
-    base = np.zeros(len(whole))
+    base = np.zeros(len(total))
     width = max(0.86 * columns.step, 0.8)
     for layer in made:
         boxes = [
@@ -68,18 +68,18 @@ def drawn(made, columns, top, unit):
         ]
         parts.append(svg.bars(boxes, fill=layer.colour))
         base = base + layer.us
-    return svg.together(parts), scale.bottom
+    return svg.joined(parts), scale.bottom
 
 
 def key(made, top):
-    """Names beside their colours, in as many lines as they need."""
+    """Draws the legend in as many lines as needed. Returns it and the y of its bottom."""
     x, y, parts = svg.LEFT, top, []
     for layer in made:
-        width = 24 + 6.8 * len(layer.name)  # of a letter, about
+        width = 24 + 6.8 * len(layer.name)  # about 6.8 per letter
         if x + width > svg.WIDTH and x > svg.LEFT:
             x, y = svg.LEFT, y + 15
         box = {"x": float(x), "y": float(y - 8), "width": 9, "height": 9, "rx": 1.5}
         parts.append(svg.element("rect", **box, fill=layer.colour))
         parts.append(svg.text(x + 13, y, layer.name))
         x += width
-    return svg.together(parts), y
+    return svg.joined(parts), y

@@ -1,4 +1,4 @@
-"""Rows of ops alone and of fixtures, runs, and what changed about the machine, as tables of the page."""
+"""Tables of the page: ops, other rows, runs, and changes of the machine."""
 
 import numpy as np
 import pandas as pd
@@ -6,12 +6,12 @@ import pandas as pd
 from fathom_history import chart
 from fathom_page.templates import breakable
 
-DIGITS = 6  # of what can be saved
-OTHERS = ("machine_others", "machine_steal")  # who else used the CPUs
+DIGITS = 6  # significant digits in CSV files
+INTERFERENCE = ("machine_others", "machine_steal")  # other users of the CPUs
 
 
 def of_rows(analysis, key, kind, title):
-    """Rows of a kind with their last value and a small trend."""
+    """The table of rows of a kind, with the newest value and a small trend. None without such rows."""
     series = analysis.of_kind(kind)
     if not series:
         return None
@@ -21,7 +21,7 @@ def of_rows(analysis, key, kind, title):
     return {
         "key": f"{kind}{key}",
         "title": title,
-        "what": "The newest run against the median of those before.",
+        "what": "The newest run compared with the median of the earlier runs.",
         "shown": frame,
         "data": matrix(series, analysis),
         "is_open": False,
@@ -47,26 +47,26 @@ def entry(series, analysis):
 
 
 def matrix(series, analysis):
-    """A column a run."""
+    """Times in microseconds, one column per run."""
     columns = {"row": [one.name for one in series]}
     for index, run in enumerate(analysis.machine.runs):
         column = f"{run.minute} {run.commit} us"
         while column in columns:
-            column += "'"  # two runs of one minute
+            column += "'"  # two runs in the same minute
         columns[column] = [float(f"{one.us[index]:.{DIGITS}g}") for one in series]
     return pd.DataFrame(columns)
 
 
 def of_marks(analysis, key):
-    """What changed about the machine and its libraries."""
+    """The table of changes of the machine and its libraries. None without changes."""
     runs = analysis.machine.runs
     rows = [
         {
-            "mark": mark.letter,
+            "letter": mark.letter,
             "run": runs[mark.run].minute,
             "field": one.field,
             "before": one.old,
-            "from then on": one.new,
+            "after": one.new,
             "commit": runs[mark.run].commit,
             "rows that changed": sum(
                 mark in analysis.marks_at(described.change) for described in analysis.changes
@@ -81,7 +81,7 @@ def of_marks(analysis, key):
     return {
         "key": f"context{key}",
         "title": "Machine and libraries",
-        "what": "Fields of the context; measured peaks where they moved by more than 10 %.",
+        "what": "Fields of the context that changed; measured peaks if they changed by more than 10 %.",
         "shown": frame,
         "data": frame,
         "is_open": len(frame) <= 50,
@@ -89,9 +89,11 @@ def of_marks(analysis, key):
 
 
 def of_runs(analysis, key):
+    """The table of runs, newest first."""
     machine = analysis.machine
-    shown = [field for field in OTHERS if any(field in run.context for run in machine.runs)]
-    aside = [run for found in analysis.found.values() for run in found.aside]
+    shown = [field for field in INTERFERENCE if any(field in run.context for run in machine.runs)]
+    outliers = [run for found in analysis.found.values() for run in found.outliers]
+    is_known = any(known for _, known in (run.disturbed for run in machine.runs))
     frame = pd.DataFrame(
         [
             {
@@ -99,10 +101,11 @@ def of_runs(analysis, key):
                 "file": run.file,
                 "commit": run.commit,
                 "rows": len(run.rows),
-                "rows that stand out here alone": aside.count(index),
+                "outliers": outliers.count(index),
+                **({"disturbed steps": "{} of {}".format(*run.disturbed)} if is_known else {}),
                 **{field: run.context.get(field, "") for field in shown},
                 "rows that changed": sum(one.change.run == index for one in analysis.changes),
-                "mark": ", ".join(mark.letter for mark in analysis.marks if mark.run == index),
+                "letters": ", ".join(mark.letter for mark in analysis.marks if mark.run == index),
             }
             for index, run in enumerate(machine.runs)
         ][::-1]
@@ -110,7 +113,7 @@ def of_runs(analysis, key):
     return {
         "key": f"runs{key}",
         "title": "Runs",
-        "what": "A run in which many rows stand out alone was disturbed.",
+        "what": "Many outliers mean that the run was disturbed.",
         "shown": frame,
         "data": frame,
         "is_open": False,

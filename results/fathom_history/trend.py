@@ -1,4 +1,4 @@
-"""A row's times over the runs, with its levels, its changes, and what changed about the machine."""
+"""Draws the times of a row over the runs, with levels, changes and marks of the context."""
 
 import numpy as np
 
@@ -6,24 +6,24 @@ from fathom_page import palette, svg
 from fathom_runs.words import percent
 
 TOP, HEIGHT = 30, 96
-FLAT = 0.04  # of the median: a smaller range is noise, and shall not fill the height
-NEAR = 40  # within which two labels would touch
+FLAT = 0.04  # share of the median; the axis spans at least this, so that noise looks small
+NEAR = 40  # labels closer than this would touch
 SLOWER, FASTER = palette.SECOND, palette.CLASS_COLOURS["elementwise"]
 
 
 def drawn(series, found, columns, unit):
-    """The chart without what all charts of a row share."""
-    kept = [run for run in series.known if run not in found.aside]
+    """Draws the axis, runs, repetitions, outliers and levels."""
+    kept = [run for run in series.known if run not in found.outliers]
     scale = scale_of(series.us[kept], TOP, TOP + HEIGHT)
     x = columns.x
     spread = [
         point
         for run in kept
         if series.high[run] > series.low[run]
-        for point in (*((x(run), scale.at_most(us[run])) for us in (series.low, series.high)), None)
+        for point in (*((x(run), scale.clamped(us[run])) for us in (series.low, series.high)), None)
     ]
     line = [(x(run), scale.y(series.us[run])) for run in kept]
-    apart = [(x(run), scale.at_most(series.us[run])) for run in found.aside]
+    outliers = [(x(run), scale.clamped(series.us[run])) for run in found.outliers]
     colour = palette.FIRST
     parts = [
         scale.axis(*unit),
@@ -32,15 +32,15 @@ def drawn(series, found, columns, unit):
         svg.dots(line, min(max(columns.step / 2, 3.4), 5), stroke=colour),
         *(
             svg.element("circle", cx=cx, cy=cy, r=2.2, fill="none", stroke=colour)
-            for cx, cy in apart
+            for cx, cy in outliers
         ),
         *levels(found.changes, columns, scale),
     ]
-    return svg.together(parts)
+    return svg.joined(parts)
 
 
 def scale_of(us, top, bottom):
-    """Around the runs that count; what lies beyond is drawn at the edge."""
+    """A scale for these values. Outliers beyond it are drawn at its edge."""
     low, high = us.min(), us.max()
     half = max(0.6 * (high - low), FLAT * np.median(us))
     centre = (low + high) / 2
@@ -48,7 +48,7 @@ def scale_of(us, top, bottom):
 
 
 def levels(changes, columns, scale):
-    """The mean before and after each change, as lines over their runs."""
+    """Draws the mean before and after each change, as a line over the runs of the level."""
     for number, change in enumerate(changes):
         sides = [(change.new, change.new_us)]
         if number == 0:
@@ -64,7 +64,7 @@ def levels(changes, columns, scale):
 
 
 def change_lines(changes, columns, bottom):
-    """A line at every change, with its size above; labels that would touch take turns in height."""
+    """Draws a line at every change, with its size above. Labels that would touch alternate between two heights."""
     parts, last, row = [], -svg.WIDTH, 0
     for change in changes:
         colour = SLOWER if change.percent > 0 else FASTER
@@ -76,11 +76,11 @@ def change_lines(changes, columns, bottom):
         y = TOP - 6 - 11 * row
         parts.append(svg.path([(x, y + 3), (x, bottom)], stroke=colour, stroke_width=1.4))
         parts.append(svg.text(x, y, words, text_anchor=anchor, fill=colour, font_weight="600"))
-    return svg.together(parts)
+    return svg.joined(parts)
 
 
 def mark_lines(marks, columns, bottom):
-    """A dashed line at every run at which machine or libraries changed, with its letter below the trend."""
+    """Draws a dashed line at every mark, with its letter below the trend."""
     parts, last, row = [], -svg.WIDTH, 0
     for mark in marks:
         x = columns.x(mark.run - 0.5)
@@ -90,4 +90,4 @@ def mark_lines(marks, columns, bottom):
         parts.append(svg.path([(x, TOP - 2), (x, bottom)], **line))
         y = TOP + HEIGHT + 11 + 9 * row
         parts.append(svg.text(x + 2.5, y, mark.letter, font_weight="600"))
-    return svg.together(parts)
+    return svg.joined(parts)

@@ -1,1 +1,1 @@
-"""Renders the pages of results/: templates, tables, colours, charts and figures."""
+"""Renders pages: templates, tables, colours, charts and figures."""

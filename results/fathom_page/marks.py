@@ -1,4 +1,4 @@
-"""Names, keys and cells of figures. Names stand beside what they name, where there is room."""
+"""Labels, legends and cells of Matplotlib figures."""
 
 import matplotlib.lines
 import matplotlib.patches
@@ -9,7 +9,7 @@ from fathom_page import palette, style
 
 
 def spread(positions, gap):
-    """Positions moved apart to `gap` at least, in their order, by the least squares."""
+    """Moves positions apart to at least `gap`. Keeps their order and minimises the squared distances."""
     order = np.argsort(positions, kind="stable")
     apart = gap * np.arange(len(order))
     result = np.empty(len(order))
@@ -18,7 +18,7 @@ def spread(positions, gap):
 
 
 def end_labels(axis, labels, gap, left=False):
-    """Names beside the axes of points (x, y, text, colour), `gap` of the height apart, with lines to their points."""
+    """Labels points (x, y, text, colour) beside the axes, with lines to the points. `gap` is a share of the height."""
     place = axis.transScale + axis.transLimits
     points = [place.transform((x, y)) for x, y, _, _ in labels]
     edge, side = (-0.02, "right") if left else (1.02, "left")
@@ -39,7 +39,7 @@ def end_labels(axis, labels, gap, left=False):
 
 
 def leader(axis, start, end, colour):
-    """A thin line between two places in shares of the axes."""
+    """Draws a thin line between two points in axes coordinates."""
     (line,) = axis.plot(
         *zip(start, end),
         color=colour,
@@ -54,7 +54,7 @@ def leader(axis, start, end, colour):
 
 
 def class_key(axis, classes, title=None, where="lower right"):
-    """A legend of the classes that a figure shows."""
+    """Draws a legend of classes of op types."""
     handles = [
         matplotlib.patches.Patch(color=palette.class_colour(name), label=palette.class_words(name))
         for name in palette.in_order(classes)
@@ -63,7 +63,7 @@ def class_key(axis, classes, title=None, where="lower right"):
 
 
 def name_axes(axis, columns, rows):
-    """Names at the top and the left of a heat map."""
+    """Labels the columns at the top and the rows at the left of a heat map."""
     crowded = len(columns) > 5 or max(map(len, columns)) > 9
     axis.set_xticks(
         range(len(columns)),
@@ -80,7 +80,7 @@ def name_axes(axis, columns, rows):
 
 
 def marker_key(figure, kinds, columns=3):
-    """Names of (name, how it is marked), below the axes."""
+    """Draws a legend of (name, marker properties) below the axes."""
     handles = [
         matplotlib.lines.Line2D([], [], linestyle="none", label=name, **{"markersize": 7, **how})
         for name, how in kinds
@@ -89,7 +89,7 @@ def marker_key(figure, kinds, columns=3):
 
 
 def point_labels(axis, labels):
-    """Names beside scattered points (x, y, text, colour), as far as there is room: the first come first."""
+    """Labels scattered points (x, y, text, colour). A label that would overlap an earlier one is left out."""
     place = axis.transScale + axis.transLimits
     taken = []
     for x, y, text, colour in labels:
@@ -110,7 +110,7 @@ def point_labels(axis, labels):
 
 
 def names_above(axis, labels, height):
-    """Names (x, y, text) in a row at `height`, a share of the axes, each with a line down to its point."""
+    """Labels points (x, y, text) in one row at `height` (axes coordinates), each with a line down to its point."""
     place = axis.transScale + axis.transLimits
     points = [place.transform((x, y)) for x, y, _ in labels]
     for (*_, text), point, across in zip(labels, points, spread([one[0] for one in points], 0.035)):
@@ -129,13 +129,13 @@ def names_above(axis, labels, height):
 
 
 def cell(axis, x, y, colour, text):
-    """A cell of a heat map around (x, y)."""
+    """Draws a cell of a heat map, centred at (x, y)."""
     corner = (x - 0.48, y - 0.46)
     axis.add_patch(matplotlib.patches.Rectangle(corner, 0.96, 0.92, color=colour, linewidth=0))
     axis.text(x, y, text, ha="center", va="center", in_layout=False)
 
 
 def bar_piece(axis, y, left, width, colour):
-    """A piece of a horizontal bar; without a colour, an outline."""
+    """Draws a segment of a horizontal bar. The colour "none" draws an outline."""
     outline = style.INK if colour == "none" else colour
     axis.barh(y, width, 0.66, left, color=colour, edgecolor=outline, linewidth=0.5)

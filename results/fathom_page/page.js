@@ -1,6 +1,6 @@
 "use strict";
 
-// Theme: the system's until the reader picks one.
+// Theme: the system's theme until the reader picks one.
 const root = document.documentElement;
 const themeButton = document.getElementById("theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
@@ -9,17 +9,17 @@ const nameTheme = () => { themeButton.textContent = isDark() ? "Light" : "Dark";
 try {
   const kept = localStorage.getItem("fathom-theme");
   if (kept) root.dataset.theme = kept;
-} catch { /* a browser may keep nothing for files */ }
+} catch { /* browsers may refuse storage for files */ }
 themeButton.hidden = false;
 themeButton.addEventListener("click", () => {
   root.dataset.theme = isDark() ? "light" : "dark";
-  try { localStorage.setItem("fathom-theme", root.dataset.theme); } catch { /* as above */ }
+  try { localStorage.setItem("fathom-theme", root.dataset.theme); } catch { /* same reason */ }
   nameTheme();
 });
 system.addEventListener("change", nameTheme);
 nameTheme();
 
-// A phone shows the figures first.
+// On a phone, the figures come first.
 if (innerWidth < 640) document.getElementById("about").open = false;
 
 // Enlarged figures.
@@ -36,13 +36,13 @@ for (const plot of document.querySelectorAll(".plot")) {
   section.querySelector("button[data-enlarge]").addEventListener("click", () => enlarge(section));
   plot.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
-    event.preventDefault(); // or it would press the dialog's button
+    event.preventDefault(); // otherwise Enter also presses the button of the dialog
     enlarge(section);
   });
 }
 dialog.addEventListener("close", () => stage.replaceChildren());
 
-// Downloads, all made of what the page holds.
+// Downloads, made from the content of the page.
 function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
@@ -86,7 +86,7 @@ for (const button of document.querySelectorAll("button[data-save]")) {
   button.addEventListener("click", async () => save(await makers[kind](section), `${section.id}.${kind}`));
 }
 
-// Tables: a click on a heading sorts, numbers the largest first; a search shows the rows that hold every word.
+// Tables: a click on a heading sorts (numbers: largest first); a search shows the rows with all words.
 const numberOf = (cell) => (cell === "" ? NaN : Number(cell.replace(/\u202f/g, "")));
 function sort(heading) {
   const column = heading.cellIndex;
@@ -102,7 +102,7 @@ function sort(heading) {
   });
   rows.sort(({ key: a }, { key: b }) => {
     if (!isNumber) return sign * a.localeCompare(b, "en", { numeric: true });
-    return Number.isNaN(a) - Number.isNaN(b) || sign * (a - b) || 0; // unknown stays last
+    return Number.isNaN(a) - Number.isNaN(b) || sign * (a - b) || 0; // missing values stay last
   });
   body.append(...rows.map(({ row }) => row));
 }

@@ -1,8 +1,8 @@
-"""What colours mean on every page: classes of op types, of memory, and lines."""
+"""Colours of all pages: classes of op types, classes of memory, and lines."""
 
 from fathom_runs.catalogue import FRAMEWORK
 
-# Fathom's classes A to G, then what is no op. Okabe and Ito's colours, the yellow darkened for white paper.
+# Fathom's classes A to G, then time outside ops. Colours of Okabe and Ito, with a darker yellow for white backgrounds.
 CLASS_COLOURS = {
     "matrix": "#0072B2",
     "convolution": "#D55E00",
@@ -13,7 +13,7 @@ CLASS_COLOURS = {
     "data_movement": "#56B4E9",
     FRAMEWORK: "#909090",
 }
-UNNAMED = "#A6761D"  # of a class that Fathom does not have
+OTHER_CLASS = "#A6761D"  # a class that Fathom does not have
 LETTERS = dict(zip(CLASS_COLOURS, "ABCDEFG"))
 MEMORY_COLOURS = {
     "weights": "#0072B2",
@@ -24,7 +24,7 @@ MEMORY_COLOURS = {
     "temporaries": "#CC79A7",
     "workspace": "#909090",
 }
-# Lines that are told apart by their names: no meaning in the colour.
+# Lines with a name beside them; the colour has no meaning.
 LINE_COLOURS = (
     "#0072B2",
     "#D55E00",
@@ -35,20 +35,20 @@ LINE_COLOURS = (
     "#909090",
     "#A6761D",
 )
-FIRST, SECOND = "#0072B2", "#D55E00"  # where there are just two kinds
+FIRST, SECOND = "#0072B2", "#D55E00"  # for figures with two kinds
 
 
 def class_words(name):
-    """How a class is written."""
+    """Name of a class in sentences and legends."""
     return name.replace("_", " ")
 
 
 def class_colour(name):
-    return CLASS_COLOURS.get(name, UNNAMED)
+    return CLASS_COLOURS.get(name, OTHER_CLASS)
 
 
 def in_order(classes):
-    """Each class once: Fathom's as in the paper, then others, then the framework."""
+    """Each class once: Fathom's in the order of the paper, then others, then the framework."""
     order = [name for name in CLASS_COLOURS if name != FRAMEWORK]
     found = dict.fromkeys(classes)
     others = [name for name in found if name not in CLASS_COLOURS]

@@ -1,4 +1,4 @@
-"""Figures as SVG for the page and for files, and as PNG."""
+"""Renders figures as SVG and PNG."""
 
 import io
 import re
@@ -15,16 +15,16 @@ DOTS_PER_INCH = 160
 def drawn(figure):
     canvas = matplotlib.figure.Figure()
     figure.draw(canvas)
-    for _ in range(2):  # as often as saving would lay it out, but once for all files
+    for _ in range(2):  # savefig would repeat the layout for every file
         canvas.draw_without_rendering()
     canvas.set_layout_engine("none")
     return canvas
 
 
 def svg(canvas, key):
-    """One `<svg>` element. Its text and axes take the colour of the text around it; same data, same bytes."""
+    """One `<svg>` element with `currentColor` for text and axes. The same data gives the same bytes."""
     buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": key}):  # no two figures of a page share an id
+    with matplotlib.rc_context({"svg.hashsalt": key}):  # different ids in the figures of a page
         canvas.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :].replace(style.INK, "currentColor")
@@ -36,7 +36,7 @@ def svg(canvas, key):
 
 
 def svg_file(element):
-    """A file of the element alone, in dark ink on no paper."""
+    """An SVG file of the element: dark text, transparent background."""
     return '<?xml version="1.0" encoding="utf-8"?>\n' + element.replace(
         "<svg ", f'<svg color="{LIGHT_INK}" ', 1
     )

@@ -1,7 +1,7 @@
-"""Text and axes that all figures share. Importing it sets Matplotlib up.
+"""Style of all figures. Importing this module configures Matplotlib.
 
-Text, axes and grid are drawn in INK, which no data has: the page replaces it in the SVG by its own text colour, for
-dark and light. Backgrounds stay transparent.
+Text, axes and grid are drawn in INK, a colour that no data uses. render.svg replaces it with `currentColor`, so figures
+follow the dark and the light theme. Backgrounds are transparent.
 """
 
 import matplotlib
@@ -10,7 +10,7 @@ import matplotlib.ticker
 import numpy as np
 
 INK = "#010203"
-WIDTH = 7.5  # inches; text of 9 points stays readable when a phone shows it at half the size
+WIDTH = 7.5  # inches; 9 point text stays readable at half the size, on a phone
 SMALL = 9  # points
 
 matplotlib.rcParams.update(
@@ -46,24 +46,24 @@ matplotlib.rcParams.update(
 
 
 def faded(colour, share):
-    """The colour at an opacity, for a transparent background."""
+    """The colour with an opacity of `share`."""
     return (*matplotlib.colors.to_rgb(colour), float(np.clip(share, 0, 1)))
 
 
 def axes(figure, height, rows=1, columns=1, **options):
-    """Axes on a figure of the common width, squeezed to an array of `rows` by `columns`."""
+    """Adds `rows` by `columns` axes to a figure of the common width. `height` is in inches."""
     figure.set_size_inches(WIDTH, height)
     figure.set_layout_engine("constrained")
     return figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def panels(figure, count, columns=2, height=1.9, **options):
-    """Axes of small multiples, one a panel; those left over are hidden."""
+    """Adds `count` axes in rows of `columns`. Unused axes are hidden."""
     columns = min(columns, count)
     rows = -(-count // columns)
     grid = axes(figure, max(height * rows, 2.6), rows, columns, **options).ravel()
-    for left_over in grid[count:]:
-        left_over.set_visible(False)
+    for unused in grid[count:]:
+        unused.set_visible(False)
     return grid[:count]
 
 
@@ -73,7 +73,7 @@ def grid(axis, which="both"):
 
 
 def plain_log(axis, which="xy"):
-    """Log axes that write plain numbers; call it when the data is drawn."""
+    """Makes axes logarithmic with plain numbers. Call it after drawing the data."""
     for name in which:
         getattr(axis, f"set_{name}scale")("log")
         low, high = getattr(axis, f"get_{name}lim")()
@@ -85,7 +85,7 @@ def plain_log(axis, which="xy"):
 
 
 def count_axis(axis, counts):
-    """Threads or batch sizes along x: doublings are equally far apart, the measured ones have ticks."""
+    """A logarithmic x axis for threads or batch sizes, with ticks at the measured values."""
     axis.set_xscale("log", base=2)
     axis.set_xticks(sorted(set(counts)), [str(count) for count in sorted(set(counts))])
     axis.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())

@@ -1,4 +1,4 @@
-"""SVG by hand: hundreds of small charts are drawn in the time in which Matplotlib draws one."""
+"""Draws small SVG charts without Matplotlib, which takes hundreds of times as long."""
 
 import math
 from dataclasses import dataclass
@@ -10,23 +10,21 @@ TEXT = 10.5  # font size
 
 
 def number(value):
-    """A coordinate."""
+    """Formats a coordinate."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def element(name, *content, **attributes):
-    """Underscores in attributes stand for dashes. Content that is no markup is escaped."""
+    """One SVG element. Underscores in attribute names become dashes. Content is escaped unless it is Markup."""
     words = "".join(
         f' {key.strip("_").replace("_", "-")}="{number(value) if isinstance(value, float) else escape(value)}"'
         for key, value in attributes.items()
     )
-    return Markup(
-        f"<{name}{words}>{together(content)}</{name}>" if content else f"<{name}{words}/>"
-    )
+    return Markup(f"<{name}{words}>{joined(content)}</{name}>" if content else f"<{name}{words}/>")
 
 
-def together(parts):
-    """Elements one after the other."""
+def joined(parts):
+    """Concatenates elements."""
     return Markup("").join(parts)
 
 
@@ -35,7 +33,7 @@ def text(x, y, words, **attributes):
 
 
 def path(points, **attributes):
-    """A line through (x, y); None lifts the pen."""
+    """A line through points (x, y). None starts a new segment."""
     parts, pen = [], "M"
     for point in points:
         if point is None:
@@ -47,13 +45,13 @@ def path(points, **attributes):
 
 
 def dots(points, size, **attributes):
-    """Round ends of lines without length: one element for all."""
+    """Round dots, drawn as zero-length lines in one element."""
     d = "".join(f"M{number(x)} {number(y)}h0" for x, y in points)
     return element("path", d=d, stroke_width=float(size), stroke_linecap="round", **attributes)
 
 
 def bars(boxes, **attributes):
-    """Of x, y, width and height each."""
+    """Filled rectangles (x, y, width, height) in one element."""
     d = "".join(
         f"M{number(x)} {number(y)}h{number(w)}v{number(h)}h{number(-w)}z" for x, y, w, h in boxes
     )
@@ -62,7 +60,7 @@ def bars(boxes, **attributes):
 
 @dataclass(frozen=True)
 class Columns:
-    """Where runs stand along x, all equally far apart."""
+    """The x coordinates of runs, equally spaced."""
 
     count: int
 
@@ -76,7 +74,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Scale:
-    """Values along y, from `low` at the bottom to `high` at the top."""
+    """A linear y scale, with `low` at the bottom and `high` at the top."""
 
     low: float
     high: float
@@ -87,8 +85,8 @@ class Scale:
         share = (value - self.low) / (self.high - self.low)
         return self.bottom + share * (self.top - self.bottom)
 
-    def at_most(self, value):
-        """The same, of values beyond an end that end's."""
+    def clamped(self, value):
+        """The y of a value. A value beyond an end gets the y of this end."""
         return self.y(min(max(value, self.low), self.high))
 
     def ticks(self):
@@ -103,7 +101,7 @@ class Scale:
         return found
 
     def axis(self, unit, size):
-        """Lines across, their values, and the unit above; `size` is the unit's in microseconds."""
+        """Horizontal grid lines, their values, and the unit above. `size` is the unit in microseconds."""
         parts = []
         for tick in self.ticks():
             y = self.y(tick)
@@ -111,9 +109,9 @@ class Scale:
             parts.append(path(ends, stroke="currentColor", stroke_opacity=".12"))
             parts.append(text(LEFT - 5, y + 3.5, f"{tick / size:,.6g}", text_anchor="end"))
         parts.append(text(0, self.top - 9, unit, fill_opacity=".7"))
-        return together(parts)
+        return joined(parts)
 
 
 def unit(us):
-    """The unit in which a time is read, and its size in microseconds."""
+    """A readable unit for a time, and its size in microseconds."""
     return next((one for one in (("s", 1e6), ("ms", 1e3)) if us >= one[1]), ("µs", 1))

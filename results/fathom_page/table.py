@@ -1,4 +1,4 @@
-"""Tables as read: headings with units, numbers of few digits."""
+"""Formats tables for reading: headings with units, numbers with few digits."""
 
 import math
 import numbers
@@ -17,24 +17,25 @@ NAMES = {
     "flops_pct_peak": "% of peak FLOP/s",
     "bytes_pct_peak": "% of peak bytes/s",
     "pct_of_step": "% of step",
+    "disturbed_steps": "disturbed steps",
     "in_steps": "in steps",
-    "calls_per_model_step": "calls a training step",
-    "calls_per_inference": "calls an inference",
-    "calls_per_step": "calls a step",
+    "calls_per_model_step": "calls per training step",
+    "calls_per_inference": "calls per inference",
+    "calls_per_step": "calls per step",
     "op_class": "class",
 }
-# Large numbers as read: what a column becomes, and what it is divided by.
+# Columns of large numbers: new heading, and divisor.
 SCALED = {
     "flops": ("GFLOP/s", 1e9),
     "bytes": ("GB/s", 1e9),
-    "flops_per_step": ("GFLOP a step", 1e9),
+    "flops_per_step": ("GFLOP per step", 1e9),
 }
 
 
 @dataclass(frozen=True)
 class Column:
     title: str
-    mark: Markup  # of numbers, the attribute that aligns and sorts them
+    mark: Markup  # HTML attribute of number columns, which aligns and sorts them
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Table:
 
 
 def heading(column):
-    """A column's name as read, its unit behind a comma."""
+    """The heading of a column, with its unit after a comma."""
     words = column.strip("_").split("_")
     unit = UNITS.get(words[-1]) if len(words) > 1 else None
     name = " ".join(words[:-1] if unit else words)
@@ -52,7 +53,7 @@ def heading(column):
 
 
 def readable(frame):
-    """A table of rows in units of a readable size."""
+    """Converts columns to readable units."""
     scales = {
         column: (column.removesuffix("_bytes") + "_mb", 1e6)
         for column in frame
@@ -65,7 +66,7 @@ def readable(frame):
 
 
 def cell(value):
-    """A value as read: four digits or all of a large number's, grouped; nothing where it is unknown."""
+    """Formats a value: four digits, or all digits of a large number in groups. An unknown value is empty."""
     if value is None or isinstance(value, float) and math.isnan(value):
         return ""
     if isinstance(value, (str, bool)) or not isinstance(value, numbers.Real):
@@ -76,7 +77,7 @@ def cell(value):
 
 
 def table(frame):
-    """What a frame shows. Columns without any value are left out."""
+    """Formats a frame. Columns without values are left out."""
     frame = frame.loc[:, [c for c in frame if not frame[c].isna().all() and (frame[c] != "").any()]]
     number = Markup(' class="n"')
     columns = [
@@ -88,5 +89,5 @@ def table(frame):
 
 
 def csv(frame):
-    """In full precision."""
+    """The frame as CSV, in full precision."""
     return frame.to_csv(index=False, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Pages from Jinja2 templates, which escape every value that is not markup already."""
+"""Renders pages from Jinja2 templates. Every value is escaped unless it is Markup."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def page(template, styles=(), scripts=(), **values):
-    """The text of `template`, a path below results/, with styles and scripts inside; it runs no other script."""
+    """Renders `template`, a path below results/, with styles and scripts inline. The page allows no other script."""
     script = text_of(HERE / "page.js", *scripts)
     digest = base64.b64encode(hashlib.sha256(("\n" + script).encode()).digest()).decode()
     made = ENVIRONMENT.get_template(template).render(
@@ -31,25 +31,25 @@ def text_of(*paths):
 
 
 def labelled(image, words):
-    """An `<svg>` that says to screen readers what it shows."""
+    """Adds a description for screen readers to an `<svg>`."""
     return Markup(image).replace(
         Markup("<svg "), Markup('<svg role="img" aria-label="{}" ').format(words), 1
     )
 
 
 def unbroken(text):
-    """A number stays on one line with its unit, and with its exponent."""
+    """Keeps a number on one line with its unit and its exponent."""
     html = re.sub(r"(\d) (%|s|ms|µs)(?!\w)", "\\1\u00a0\\2", escape(text))
     return Markup(re.sub(r"\d+e-\d+", r'<span class="whole">\g<0></span>', html))
 
 
 def breakable(name):
-    """A row's name as code that may break behind each part."""
+    """The name of a row as code, with a possible line break after each part."""
     return Markup("<code>{}</code>").format(Markup("/<wbr>").join(name.split("/")))
 
 
 def with_code(text):
-    """Commands and options as code."""
+    """Marks commands and options in a text as code."""
     commands = r"(\./fathom_bench(?: -\S+)*|--fathom_\w+(?:=[\w.,]+)?)"
     pieces = re.split(commands, text)
     pieces[1::2] = [Markup("<code>{}</code>").format(piece) for piece in pieces[1::2]]

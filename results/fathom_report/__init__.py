@@ -1,1 +1,1 @@
-"""Turns the JSON of fathom_bench into one page of figures and tables."""
+"""Makes a page of figures and tables from the JSON of fathom_bench."""

@@ -1,4 +1,6 @@
-"""Makes one page of figures and tables, which works from a file, of the JSON that fathom_bench writes.
+"""Makes one page of figures and tables from the JSON of fathom_bench.
+
+The page is one HTML file without external links.
 
 results/report run.json -o report.html
 results/report cpu.json threads.json steps.jsonl -o report.html --figures figures
@@ -9,16 +11,17 @@ import sys
 
 from fathom_report.run import read
 from fathom_runs.arguments import command_line
-from fathom_runs.output import expect_apart
+from fathom_runs.output import expect_distinct
 from fathom_runs.source import RunError
 
 
 def main():
     arguments = parsed()
     try:
-        expect_apart(arguments.output, arguments.files)
+        expect_distinct(arguments.output, arguments.files)
         run = read(with_samples(arguments.files))
-        from fathom_report import write  # SciPy and Matplotlib, which wrong input need not wait for
+        # Imports SciPy and Matplotlib, which takes long, so wrong input must fail before.
+        from fathom_report import write
 
         figures, missing = write.report(run, arguments.output, arguments.figures)
     except RunError as error:
@@ -40,7 +43,7 @@ def parsed():
         nargs="+",
         type=pathlib.Path,
         metavar="FILE",
-        help="JSON of --benchmark_out and lines of --fathom_samples, all of one machine; "
+        help="files of --benchmark_out and of --fathom_samples, all of one machine; "
         "FILE.samples.jsonl is read with FILE",
     )
     parser.add_argument(
@@ -49,25 +52,25 @@ def parsed():
         type=pathlib.Path,
         metavar="PAGE",
         default="report.html",
-        help="the page (report.html)",
+        help="the page to write (report.html)",
     )
     parser.add_argument(
         "--figures",
         type=pathlib.Path,
         metavar="DIR",
-        help="writes every figure there, too: SVG, PNG and its data as CSV",
+        help="also write every figure there: SVG, PNG, and its data as CSV",
     )
     return parser.parse_args()
 
 
 def with_samples(files):
-    """The files, and the samples that a study left beside them."""
+    """The files, and the samples that a study wrote beside them."""
     beside = [file.with_name(file.name + ".samples.jsonl") for file in files]
     return files + [file for file in beside if file.exists() and file not in files]
 
 
 def grouped(missing):
-    """Keys of what is missing by what it needs."""
+    """Keys of missing figures, by the rows that they need."""
     groups = {}
     for one in missing:
         groups.setdefault(one.needs, []).append(one.key)

@@ -1,4 +1,4 @@
-"""What the modules of figures yield: a figure, or what is missing to draw it."""
+"""The result of a figure module: a figure, or the rows that it lacks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Figure:
-    key: str  # anchor and file name, as in "fathom-2"
+    key: str  # anchor and file name, such as "fathom-2"
     title: str  # "Cumulative time over op types"
     source: str  # "Fathom, Fig. 2"
-    sentence: str  # what it shows on this machine, computed from the data
-    data: pd.DataFrame  # what is drawn, tidy; column names carry units ("time_us", "share_pct")
+    sentence: str  # the caption, computed from the data
+    data: pd.DataFrame  # the drawn data, tidy; column names end in units ("time_us", "share_pct")
     draw: Callable[[matplotlib.figure.Figure], None]
 
 
@@ -22,4 +22,4 @@ class Missing:
     key: str
     title: str
     source: str
-    needs: str  # which rows are missing and the command that makes them
+    needs: str  # the missing rows and the command that measures them

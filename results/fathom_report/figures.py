@@ -1,15 +1,15 @@
-"""Every figure of the report."""
+"""All figures of the report."""
 
 from fathom_report.fathom import cumulative, heat_map, likeness, modes, scaling, stationarity
 from fathom_report.ours import cache, roofline, sums, tax
 from fathom_report.tbd import below_average, memory, throughput, utilisation
 
-# In the order of the page: the papers' figures as they come there, then our own.
+# In the order of the page: the figures of the papers in their order, then our own.
 MODULES = (stationarity, cumulative, heat_map, likeness, modes, scaling)
 MODULES += (throughput, utilisation, memory, below_average)
 MODULES += (roofline, tax, cache, sums)
 
 
 def figures(run):
-    """A Figure or a Missing of each module."""
+    """One Figure or Missing per module."""
     return [module.figure(run) for module in MODULES]

@@ -1,4 +1,4 @@
-"""The statistics of the report: distances, clusters, laws of scaling, drift, roofline. SciPy does the numbers."""
+"""Statistics of the report: drift, distances, clusters, scaling laws, roofline. SciPy computes them."""
 
 import math
 import warnings
@@ -12,9 +12,9 @@ from scipy.spatial import distance
 from scipy.stats import gmean, spearmanr, t as student
 
 CONFIDENCE = 0.95
-LEAST_STEPS = 10  # of a series for which drift is looked for
-LEAST_RHO = 0.5  # a weaker trend is no drift, however many steps prove it
-AMDAHL_POINTS, USL_POINTS = 3, 4  # one more thread count than the law has parameters
+MIN_STEPS = 10  # a shorter series is not tested for drift
+MIN_RHO = 0.5  # a weaker trend is not drift, even if it is significant
+AMDAHL_POINTS, USL_POINTS = 3, 4  # thread counts: one more than the law has parameters
 
 
 def geometric_mean(values):
@@ -22,13 +22,13 @@ def geometric_mean(values):
 
 
 def cumulative_shares(times):
-    """Percent of the sum that the largest 1, 2, 3, ... of a series take; the index names the one added last."""
+    """Percent of the sum in the largest 1, 2, 3, ... values of a series, indexed by the value added last."""
     times = times.sort_values(ascending=False, kind="stable")
     return 100 * times.cumsum() / times.sum()
 
 
 def count_for(shares, share):
-    """How many of `cumulative_shares` reach a share, in percent."""
+    """How many values reach a share, in percent; `shares` is a result of `cumulative_shares`."""
     return int((shares < share - 1e-9).sum()) + 1
 
 
@@ -36,26 +36,26 @@ def count_for(shares, share):
 
 
 def coefficient_of_variation(values):
-    """Standard deviation over mean, in percent; NaN below two values."""
+    """Standard deviation divided by mean, in percent. NaN with fewer than two values."""
     values = np.asarray(values, dtype=float)
     return 100 * values.std(ddof=1) / values.mean() if len(values) > 1 else math.nan
 
 
 @dataclass(frozen=True)
 class Drift:
-    """Spearman's rank correlation of time with step: blind to outliers, and to the shape of the trend."""
+    """Spearman's rank correlation of time and step. It ignores the size of outliers and the shape of the trend."""
 
     rho: float
     p_value: float
 
     @property
     def found(self):
-        return self.p_value < 1 - CONFIDENCE and abs(self.rho) >= LEAST_RHO
+        return self.p_value < 1 - CONFIDENCE and abs(self.rho) >= MIN_RHO
 
 
 def drift(values):
-    """Whether a series rises or falls; None where it is too short to say. A constant one does neither."""
-    if len(values) < LEAST_STEPS:
+    """Tests whether a series rises or falls. None if it is too short. A constant series has no drift."""
+    if len(values) < MIN_STEPS:
         return None
     if np.ptp(values) == 0:
         return Drift(0.0, 1.0)
@@ -63,27 +63,27 @@ def drift(values):
     return Drift(float(result.statistic), float(result.pvalue))
 
 
-# --- likeness of profiles
+# --- similarity of profiles
 
 
 def cosine_distances(profiles):
-    """Between the rows of a table, as a table: 0 for the same mixture, 1 where nothing is shared."""
+    """Distances between the rows of a table, as a table: 0 for equal shares, 1 if nothing is shared."""
     distances = distance.squareform(distance.pdist(profiles.to_numpy(dtype=float), "cosine"))
     return pd.DataFrame(np.maximum(distances, 0), profiles.index, profiles.index)
 
 
 @dataclass(frozen=True)
 class Clustering:
-    linkage: np.ndarray  # SciPy's, but heights are cosine distances between centroids
+    linkage: np.ndarray  # as SciPy's, but heights are cosine distances of centroids
     names: list[str]
 
     @property
     def order(self):
-        """The names as the leaves of the dendrogram stand."""
+        """The names in the order of the leaves of the dendrogram."""
         return [self.names[leaf] for leaf in hierarchy.leaves_list(self.linkage)]
 
     def groups(self, cut):
-        """Names that hang together below `cut`, in the dendrogram's order."""
+        """Lists of names that are joined below `cut`, in the order of the dendrogram."""
         numbers = hierarchy.fcluster(self.linkage, cut, criterion="distance")
         number = dict(zip(self.names, numbers))
         groups = {}
@@ -93,16 +93,16 @@ class Clustering:
 
 
 def centroid_clustering(profiles):
-    """Clusters the rows of a table by centroid linkage of their directions.
+    """Clusters the rows of a table by centroid linkage of their normalised vectors.
 
-    Fathom joins cosine distance to centroid linkage, but SciPy's centroids presume Euclidean distance. Between vectors
-    of length 1 the two rank alike, d = sqrt(2 * cosine distance), so such are clustered. Heights are then the cosine
-    distances between the centroids that were joined.
+    Fathom combines cosine distance with centroid linkage, but SciPy's centroid linkage requires Euclidean
+    distance. For vectors of length 1, both give the same order, d = sqrt(2 * cosine distance), so rows are normalised.
+    Heights are then replaced by the cosine distances of the joined centroids.
     """
     vectors = profiles.to_numpy(dtype=float)
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     linkage = hierarchy.linkage(vectors, method="centroid", metric="euclidean")
-    sums = list(vectors)  # a centroid's direction is its members' sum
+    sums = list(vectors)  # a centroid has the direction of the sum of its members
     for joined in linkage:
         one, other = (sums[int(index)] for index in joined[:2])
         joined[2] = max(distance.cosine(one, other), 0)
@@ -117,8 +117,8 @@ def centroid_clustering(profiles):
 class Amdahl:
     """T(n) = one * (serial + (1 - serial) / n)"""
 
-    one: float  # time at one thread
-    serial: float  # share that threads do not shorten
+    one: float  # time with one thread
+    serial: float  # share that more threads don't shorten
     low: float  # confidence interval of `serial`
     high: float
 
@@ -132,14 +132,14 @@ class Usl:
 
     one: float
     sigma: float  # contention
-    kappa: float  # coherence: what makes more threads slower
+    kappa: float  # coherence: the cost that grows with the number of pairs of threads
 
     def time(self, threads):
         return usl_time(np.asarray(threads, dtype=float), self.one, self.sigma, self.kappa)
 
     @property
     def best_threads(self):
-        """From which on more threads are slower; infinite without coherence costs."""
+        """The thread count with the shortest time. Infinite without coherence costs."""
         if self.kappa < 1e-6:
             return math.inf
         return math.sqrt(max(1 - self.sigma, 0) / self.kappa)
@@ -154,7 +154,7 @@ def usl_time(threads, one, sigma, kappa):
 
 
 def fit_amdahl(threads, us):
-    """None below three distinct thread counts."""
+    """Fits Amdahl's law. None with fewer than three distinct thread counts."""
     fitted = fit(amdahl_time, threads, us, [0.1], [1], AMDAHL_POINTS)
     if fitted is None:
         return None
@@ -165,19 +165,19 @@ def fit_amdahl(threads, us):
 
 
 def fit_usl(threads, us):
-    """None below four distinct thread counts."""
+    """Fits the USL. None with fewer than four distinct thread counts."""
     fitted = fit(usl_time, threads, us, [0.1, 0.001], [1, 1], USL_POINTS)
     return None if fitted is None else Usl(*fitted[0])
 
 
-def fit(law, threads, us, start, most, least_points):
-    """Parameters within [0, most] and their covariance; errors are relative, as a machine's noise is."""
+def fit(law, threads, us, start, most, min_points):
+    """Parameters in [0, most] and their covariance. Errors are relative, because noise grows with the time."""
     threads, us = np.asarray(threads, dtype=float), np.asarray(us, dtype=float)
-    if len(set(threads)) < least_points or not (us > 0).all():
+    if len(set(threads)) < min_points or not (us > 0).all():
         return None
-    scale = us.max()  # parameters of one size make the fit converge
+    scale = us.max()  # parameters of similar size make the fit converge
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OptimizeWarning)  # says infinity where it cannot tell
+        warnings.simplefilter("ignore", OptimizeWarning)  # the covariance is then infinite
         best, covariance = curve_fit(
             law,
             threads,
@@ -194,10 +194,10 @@ def fit(law, threads, us, start, most, least_points):
 
 
 def attainable(intensity, peak_flops, peak_bytes):
-    """FLOP/s below the roof, at FLOPs a byte."""
+    """FLOP/s of the roof at an intensity in FLOPs per byte."""
     return np.minimum(peak_flops, np.asarray(intensity, dtype=float) * peak_bytes)
 
 
 def doublings(first, last):
-    """How often `first` doubles up to `last`."""
+    """Number of doublings from `first` to `last`."""
     return math.log2(last / first)

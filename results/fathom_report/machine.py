@@ -1,11 +1,11 @@
-"""What a run says about its machine, for the head of the page."""
+"""Facts about the machine and the run, for the top of the page."""
 
 import re
 
 CARDS = {
     "Machine": {
         "cpu": "CPU",
-        "cpu_capability": "vectors",
+        "cpu_capability": "vector instructions",
         "num_cpus": "CPUs",
         "affinity": "affinity",
         "mhz_per_cpu": "MHz",
@@ -13,11 +13,11 @@ CARDS = {
         "cpu_scaling_enabled": "frequency scaling",
         "machine_governor": "governor",
         "machine_turbo": "turbo",
-        "machine_smt": "threads of cores",
+        "machine_smt": "CPUs per core (SMT)",
         "machine_cpu_quota": "CPU quota",
         "machine_huge_pages": "huge pages",
-        "machine_others": "others use",
-        "machine_steal": "stolen",
+        "machine_others": "used by other processes",
+        "machine_steal": "taken by the hypervisor",
         "gpu": "GPU",
         "gpu_memory_bytes": "GPU memory, bytes",
         "machine_gpu_clock": "GPU clock",
@@ -27,8 +27,8 @@ CARDS = {
         "fathom_version": "fathom_bench",
         "git_commit": "commit",
         "libtorch": "LibTorch",
-        "libtorch_mkl": "its MKL",
-        "libtorch_onednn": "its oneDNN",
+        "libtorch_mkl": "MKL in LibTorch",
+        "libtorch_onednn": "oneDNN in LibTorch",
         "onednn": "oneDNN",
         "cuda_driver": "CUDA driver",
         "cuda_runtime": "CUDA runtime",
@@ -50,9 +50,9 @@ CARDS = {
 
 
 def facts(run):
-    """How much was measured, with what and when."""
+    """Numbers of rows, version of LibTorch, commit and date."""
     context = run.context
-    found = [f"{len(run.steps)} steps", f"{len(run.ops)} ops alone"]
+    found = [f"{len(run.steps)} steps", f"{len(run.ops)} op rows"]
     if context.get("libtorch"):
         found.append(f"LibTorch {context['libtorch']}")
     if context.get("git_commit"):
@@ -63,7 +63,7 @@ def facts(run):
 
 
 def cards(run):
-    """The head's cards: a heading and pairs of a name and a text each."""
+    """The cards at the top: a heading, and pairs of name and text."""
     context = run.context
     for heading, names in CARDS.items():
         pairs = [(name, text(key, context[key])) for key, name in names.items() if key in context]
@@ -72,9 +72,9 @@ def cards(run):
 
 
 def commands(run):
-    """How each file was made: its date and its command line."""
+    """Date and command line of each file."""
     return [
-        (str(one.get("date", "Without date")), str(one.get("command_line", "")))
+        (str(one.get("date", "no date")), str(one.get("command_line", "")))
         for one in run.contexts.values()
     ]
 
@@ -84,7 +84,7 @@ def text(key, value):
         if key == "caches":
             return caches(value)
     except (KeyError, TypeError):
-        return ""  # Google Benchmark's, not ours
+        return ""  # a future Google Benchmark may write other fields
     if key == "git_commit":
         return re.sub(r"^(\w{12})\w+", r"\1", str(value))
     if isinstance(value, bool):
@@ -93,7 +93,7 @@ def text(key, value):
 
 
 def caches(sizes):
-    """The sizes of the caches of data, as "L1 32 KiB, L2 1 MiB"."""
+    """Sizes of the data caches, as "L1 32 KiB, L2 1 MiB"."""
     found = []
     for cache in sizes:
         if cache["type"] != "Instruction":
@@ -104,7 +104,7 @@ def caches(sizes):
 
 
 def peaks(context):
-    """Pairs of what was reached where and the value, by device and threads."""
+    """Pairs of name and value of each measured peak, by device and threads."""
     found = []
     for key, value in context.items():
         parts = re.fullmatch(r"peak_(flops|bytes)_(\w+?)_threads(\d+)(?:_(\w+))?", key)

@@ -1,23 +1,26 @@
-"""What the report's page shows: figures, what is missing, and tables."""
+"""The content of a report page: figures, missing figures, and tables."""
 
 from fathom_page import templates
 from fathom_report import machine
 from fathom_runs.context import title
 
-GROUPS = {"fathom": "Fathom", "tbd": "TBD", "ours": "fathom_bench"}  # by the start of a key
+GROUPS = {"fathom": "Fathom", "tbd": "TBD", "ours": "fathom_bench"}  # heading by prefix of the key
 TABLES = {
-    "steps": ("Steps", "Every workload's step that was measured."),
-    "op_types": ("Op types in steps", "What the watched steps of --fathom_profile are made of."),
-    "ops": ("Ops alone", "Every op shape that was run alone."),
+    "steps": ("Steps", "All measured steps."),
+    "op_types": (
+        "Op types in steps",
+        "Time of each op type in the profiled steps (--fathom_profile).",
+    ),
+    "ops": ("Ops", "All op rows: each op shape, timed separately."),
 }
-# Too long, or of no use to a reader.
+# Columns that are too long or not useful on the page.
 HIDDEN = {"name", "iterations", "steps_per_sample"}
-# Said once above the table where all rows agree.
+# If all rows agree in these columns, the values stand above the table instead.
 SETTING = ("device", "threads", "precision", "cache", "backend")
 
 
 def page(run, figures, missing, images):
-    """The page's text; `images` holds the figures' SVG by key."""
+    """The HTML of the page. `images` holds the SVG of each figure by key."""
     frames = {key: frame for key in TABLES if len(frame := getattr(run, key))}
     return templates.page(
         "fathom_report/report.html",
@@ -46,14 +49,14 @@ def of_group(figures, start):
 
 
 def whole_table(key, frame):
-    """The arguments of the template's table."""
+    """Arguments of the macro `searchable`."""
     title, what = TABLES[key]
     same = [one for one in SETTING if one in frame and len(frame) > 1 and frame[one].nunique() == 1]
     agree = ", ".join(f"{one} {frame[one].iloc[0]}" for one in same)
     shown = frame.drop(columns=HIDDEN.union(same) & set(frame.columns))
     if "label" in shown:
         shown = shown[[*shown.columns.drop("label"), "label"]]
-    what += f" All: {agree}." if agree else ""
+    what += f" All rows: {agree}." if agree else ""
     return {
         **{"key": key, "title": title, "what": what, "shown": shown, "data": frame},
         "is_open": len(frame) <= 200,

@@ -1,24 +1,21 @@
-"""The rows of a run's files as tables."""
+"""Reads the files of a run into tables."""
 
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from fathom_page.palette import MEMORY_COLOURS
-from fathom_runs.benchmarks import read_ours
-from fathom_runs.catalogue import KEYS, Catalogue
-from fathom_runs.context import is_peak, peaks, same_machine
+from fathom_report.notes import notes
+from fathom_runs.benchmarks import read_fathom
+from fathom_runs.catalogue import Catalogue
+from fathom_runs.context import peaks, same_machine
 from fathom_runs.names import kind, tokens
 from fathom_runs.samples import is_samples, samples
 from fathom_runs.source import RunError, text_of
 
-# What may differ between files of one machine without a note: it says when and how, not what was measured.
-OWN = ("date", "executable", "command_line", "load_avg", "mhz_per_cpu", "data", "rom", "seed")
-OWN += ("machine_others", "machine_steal", "machine_gpu_clock", "ab_id", *KEYS)
-
-# Columns in the order in which they are read, the known ones always there; unknown values are NaN.
+# Columns in reading order. These columns always exist; unknown values are NaN.
 TIMES = ["us", "flops", "flops_pct_peak"]
-DETAILS = ["cpu_us", "min_us", "p50_us", "p95_us", "first_step_us", "iterations"]
+DETAILS = ["cpu_us", "min_us", "p50_us", "p95_us", "disturbed_steps", "first_step_us", "iterations"]
 DETAILS += ["steps_per_sample", "gpu_time_us", "peak_memory_bytes", "label"]
 STEP = ["name", "workload", "mode", "device", "threads", "batch", "precision", "backend"]
 STEPS = [
@@ -40,44 +37,44 @@ OPS = [
     *("create_us", "create_cached_us", "reorder_us", "workspace_bytes"),
 ]
 SAMPLES = ["name", "repetition", "step", "us"]
-COLUMNS = {"step": STEPS, "inside": OP_TYPES, "op": OPS}  # by the kind of a row
+COLUMNS = {"step": STEPS, "inside": OP_TYPES, "op": OPS}  # by kind of row
 
 
 @dataclass(frozen=True)
 class Run:
-    """The measured rows; `name` is a row's whole name, as in `samples`."""
+    """The measured rows. `name` is the full name of a row, as in `samples`."""
 
-    context: dict  # the first file's, with the peaks of all
-    catalogue: Catalogue  # of all files; where they differ, the last one's
-    steps: pd.DataFrame  # a model row each, and every counter by its JSON name (NaN: unknown)
-    op_types: pd.DataFrame  # rows `<model row>/op:<type>`
+    context: dict  # of the first file, with the peaks of all files
+    catalogue: Catalogue  # of all files; the last file counts if they differ
+    steps: pd.DataFrame  # one row per step; columns are the counters by their JSON names (NaN: unknown)
+    op_types: pd.DataFrame  # rows `<step>/op:<type>`
     ops: pd.DataFrame  # op rows
     samples: pd.DataFrame  # lines of --fathom_samples
-    notes: tuple[str, ...] = ()  # what a reader of merged files should know
-    contexts: dict[str, dict] = field(default_factory=dict)  # of every file, by its path
+    notes: tuple[str, ...] = ()  # warnings at the top of the page
+    contexts: dict[str, dict] = field(default_factory=dict)  # by path of the file
 
 
 def read(paths):
-    """The rows of all files, which must come from one machine."""
-    contexts, catalogue, lines, again = {}, Catalogue(), [], 0
+    """Reads all files, which must be from one machine. Raises RunError."""
+    contexts, catalogue, lines, repeated = {}, Catalogue(), [], 0
     tables = {kind: {} for kind in COLUMNS}
     for path in paths:
         text = text_of(path)
         if is_samples(text):
             lines += samples(path, text)
             continue
-        found = read_ours(path, text)
+        found = read_fathom(path, text)
         for other, context in contexts.items():
             same_machine(path, found.context, other, context)
         contexts[str(path)] = found.context
         catalogue |= found.catalogue
         for one in found.measured:
             if (table := tables.get(kind(one.name))) is not None:
-                again += one.name in table
+                repeated += one.name in table
                 table[one.name] = row_of(path, one, found.catalogue)
     if not contexts:
         raise RunError(
-            "only files of --fathom_samples, expected a JSON file of --benchmark_out, too"
+            "found only files of --fathom_samples, expected a JSON file of --benchmark_out, too"
         )
     frames = [frame(tables[kind].values(), columns) for kind, columns in COLUMNS.items()]
     run = Run(
@@ -87,11 +84,11 @@ def read(paths):
         pd.DataFrame(lines, columns=SAMPLES),
         contexts=contexts,
     )
-    return replace(run, notes=tuple(notes(run, again)))
+    return replace(run, notes=tuple(notes(run, repeated)))
 
 
 def merged(contexts):
-    """The first file's context with the peaks that only others have."""
+    """The context of the first file, with peaks that only other files have."""
     first, *others = contexts
     found = {}
     for one in others:
@@ -100,12 +97,12 @@ def merged(contexts):
 
 
 def row_of(path, benchmark, catalogue):
-    """What a row's name says and its numbers, each the median of the repetitions."""
+    """The parts of a row's name, and its numbers: medians over repetitions. Raises RunError."""
     try:
-        values = named(benchmark.name)
+        values = name_fields(benchmark.name)
     except (KeyError, ValueError) as error:
         raise RunError(
-            f"{path}: {benchmark.name} lacks a usable {error}, expected a name as in the README (Names)"
+            f"{path}: {benchmark.name} lacks a valid {error}, expected a name as in docs/results.md"
         ) from error
     values |= {"us": benchmark.us, "cpu_us": benchmark.cpu_us}
     values |= {key: benchmark.median(key) for key in ("iterations", *benchmark.counters)}
@@ -122,8 +119,8 @@ def row_of(path, benchmark, catalogue):
     return values
 
 
-def named(name):
-    """What the name of a step, an op type inside it or an op alone says."""
+def name_fields(name):
+    """The parts of the name of a step, an op type inside a step, or an op."""
     parts, found = name.split("/"), tokens(name)
     if kind(name) == "op":
         values = dict(zip(("type", "workload", "layer", "pass_"), parts[1:5]))
@@ -139,27 +136,10 @@ def named(name):
 
 
 def frame(rows, columns):
-    """A table of these columns, then the rows' other fields. An unknown label is empty."""
+    """A table with these columns first, then all other fields. An unknown label is empty."""
     table = pd.DataFrame(list(rows))
     table = table.reindex(columns=[*columns, *(c for c in table.columns if c not in columns)])
     for column in ("label", "op_class"):
         if column in table:
             table[column] = table[column].fillna("").astype(str)
     return table
-
-
-def notes(run, again):
-    """What a reader should know of how the files fit together."""
-    if again:
-        rows = "1 row is" if again == 1 else f"{again} rows are"
-        yield f"{rows} in several files; the last file's value is shown."
-    first, *others = run.contexts.values()
-    for key, value in first.items():
-        if key in OWN or is_peak(key) or not isinstance(value, str):
-            continue
-        values = dict.fromkeys([value, *(str(other.get(key, "none")) for other in others)])
-        if len(values) > 1:
-            yield f"The files differ in {key}: {', '.join(values)}."
-    unknown = set(run.samples.name) - {*run.steps.name, *run.op_types.name, *run.ops.name}
-    if unknown:
-        yield f"{len(unknown)} of the samples' names have no row, for example {min(unknown)}."

@@ -1,4 +1,4 @@
-"""Which rows a figure shows."""
+"""Selects the rows of figures."""
 
 import pandas as pd
 
@@ -11,11 +11,14 @@ NO_PROFILE = f"op types of training steps: {PROFILE}"
 
 
 def one_setting(table, threads=min):
-    """Rows of one device (the CPU), thread count (one), precision (fp32) and backend, and what these are in words."""
+    """Rows of one setting, and the setting in words. Prefers the CPU, one thread, fp32 and backend torch.
+
+    `threads` chooses among the thread counts that most workloads have.
+    """
     table = table[table.device == preferred(table.device, "cpu")]
     table = table[table.precision == preferred(table.precision, "fp32")]
     table = table[table.backend == preferred(table.backend, "torch")]
-    # The count of most workloads: a row that only one of them has would leave the others out.
+    # A thread count that only one workload has would leave out the others.
     having = table.groupby("threads").workload.nunique()
     count = threads(having.index[having == having.max()])
     table = table[table.threads == count]
@@ -33,7 +36,7 @@ def setting_words(device, threads, precision):
 
 
 def usual_batch(table, catalogue):
-    """Of each workload and mode, the rows of the batch size that has most; the nearest to the default counts first."""
+    """For each workload and mode, rows of the most frequent batch size, of several the nearest to the default."""
     if table.empty:
         return table
 
@@ -48,7 +51,7 @@ def usual_batch(table, catalogue):
 
 
 def without_variants(table, catalogue):
-    """Each workload once: the first of its variants stands in for one that is not there."""
+    """Rows without variants. If a workload is missing, its first variant replaces it."""
     names = list(dict.fromkeys(table.workload))
     chosen = {catalogue.base(name): name for name in reversed(names)}
     chosen |= {name: name for name in names if name == catalogue.base(name)}
@@ -56,7 +59,7 @@ def without_variants(table, catalogue):
 
 
 def training_types(run):
-    """Op types of training steps at one setting, and the setting in words; None without any."""
+    """Op types of training steps with one setting, and the setting in words. None without such rows."""
     known = (run.op_types.us > 0) & (run.op_types.pct_of_step >= 0)
     table = run.op_types[(run.op_types["mode"] == "train") & known]
     if table.empty:
@@ -66,7 +69,7 @@ def training_types(run):
 
 
 def training_ops(run):
-    """The same without what passes between ops."""
+    """The same without the time between ops."""
     table, words = training_types(run)
     if table is None:
         return None, ""
@@ -75,7 +78,7 @@ def training_ops(run):
 
 
 def framework_as_one(table, by):
-    """The class framework as one type: time between ops, views and reshapes."""
+    """Merges the class framework (time between ops, views, reshapes) into one op type."""
     table = table.assign(type=table.type.where(table.op_class != FRAMEWORK, FRAMEWORK))
     sums = [name for name in ("us", "pct_of_step") if name in table]
     return table.groupby([*by, "type", "op_class"], sort=False)[sums].sum().reset_index()
@@ -84,28 +87,28 @@ def framework_as_one(table, by):
 SHAPE = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
 
 
-def as_the_step_runs(ops, cache="hot"):
-    """Of each op shape, the row of the backend that steps run."""
+def step_backend_rows(ops, cache="hot"):
+    """For each op shape, the row of the backend that steps run."""
     table = ops[(ops.cache == cache) & ops.backend.isin(BACKENDS)]
     ranks = [backend_rank(*row) for row in zip(table.backend, table.in_steps)]
     return table.assign(rank=ranks).sort_values("rank", kind="stable").drop_duplicates(SHAPE)
 
 
 def calls(ops, mode):
-    """Calls a step of each op row; 0 where the step does not run it."""
+    """Calls per step of each op row; 0 if the step does not run it."""
     return pd.to_numeric(ops[CALLS[mode]], errors="coerce").fillna(0)
 
 
 SETTING = ["device", "threads", "precision"]
 
 
-def that_have(table, other):
-    """Rows of settings that another table has rows of, too."""
+def with_settings_of(table, other):
+    """Rows with a setting that the other table has, too."""
     return table[
         pd.MultiIndex.from_frame(table[SETTING]).isin(list(zip(*(other[c] for c in SETTING))))
     ]
 
 
 def of_setting(table, row):
-    """Rows of the row's device, thread count and precision."""
+    """Rows with the device, thread count and precision of `row`."""
     return table[(table[SETTING] == row[SETTING]).all(axis=1)]

@@ -1,4 +1,4 @@
-"""Draws a run's figures and writes the page and the figures' own files."""
+"""Draws the figures of a run, writes the page and the files of the figures."""
 
 from fathom_page import render
 from fathom_page.table import csv
@@ -9,7 +9,7 @@ from fathom_runs.output import make_folder, replace
 
 
 def report(run, path, folder=None):
-    """Writes the page, and the figures' files where a folder is given; returns what is shown and what is missing."""
+    """Writes the page, and the files of figures if there is a folder. Returns the figures and the missing ones."""
     found = figures(run)
     shown = [one for one in found if isinstance(one, Figure)]
     missing = [one for one in found if not isinstance(one, Figure)]
@@ -23,6 +23,7 @@ def report(run, path, folder=None):
 
 
 def write_files(folder, figures, canvases, images):
+    """Writes SVG, CSV and PNG of each figure."""
     for figure in figures:
         start, canvas = folder / figure.key, canvases[figure.key]
         svg = render.svg_file(images[figure.key])

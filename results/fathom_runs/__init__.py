@@ -1,1 +1,1 @@
-"""Reads what fathom_bench writes, for all programs of results/, and what their command lines and sentences share."""
+"""Reads the files of fathom_bench. Holds what all programs of results/ share: options and wording."""

@@ -1,11 +1,11 @@
-"""Command lines."""
+"""Parsers of command lines and of their values."""
 
 import argparse
 import math
 
 
 def command_line(program, words, **more):
-    """A parser for results/`program`, whose help shows the words as they stand."""
+    """A parser for results/`program`. The help shows `words` with their line breaks."""
     return argparse.ArgumentParser(
         prog=f"results/{program}",
         description=words,

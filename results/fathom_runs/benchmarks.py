@@ -1,17 +1,17 @@
-"""The reader: a file of --benchmark_out as benchmarks with all their repetitions."""
+"""Reads a file of --benchmark_out into benchmarks with all their repetitions."""
 
 import statistics
 from dataclasses import dataclass
 
 from fathom_runs.catalogue import Catalogue, catalogue_of
-from fathom_runs.entries import MICROSECONDS, OWN, checked, is_measured
-from fathom_runs.names import is_ours
+from fathom_runs.entries import MICROSECONDS, STANDARD_FIELDS, checked, is_measured
+from fathom_runs.names import is_fathom_row
 from fathom_runs.source import EXPECTED, RunError, document, text_of
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """`entries` has one entry a repetition, or the median alone where a file holds aggregates only."""
+    """`entries` holds one entry per repetition. If the file holds aggregates only, it holds the median."""
 
     name: str
     entries: list[dict]
@@ -26,28 +26,36 @@ class Benchmark:
 
     @property
     def cpu_us(self):
-        """CPU time of all threads, the median of the repetitions."""
+        """CPU time of all threads, in microseconds: the median over repetitions."""
         return statistics.median(
             MICROSECONDS[entry["time_unit"]] * entry["cpu_time"] for entry in self.entries
         )
 
     @property
     def label(self):
-        """The last repetition's."""
+        """The label of the last repetition."""
         return self.entries[-1].get("label", "")
 
     @property
     def counters(self):
-        """Names, in the order of the file."""
-        return dict.fromkeys(key for entry in self.entries for key in entry if key not in OWN)
+        """Names of the counters, in the order of the file."""
+        return dict.fromkeys(
+            key for entry in self.entries for key in entry if key not in STANDARD_FIELDS
+        )
 
     def values(self, key):
-        """The repetitions' values of a field. A repetition without the field has none."""
+        """Values of a field, one per repetition that has the field."""
         return [entry[key] for entry in self.entries if key in entry]
 
     def median(self, key, otherwise=None):
         values = self.values(key)
         return statistics.median(values) if values else otherwise
+
+    @property
+    def is_disturbed(self):
+        """Whether more than half of the timed steps were disturbed. None without `disturbed_steps`."""
+        steps = self.median("disturbed_steps")
+        return None if steps is None else steps > self.median("iterations") / 2
 
 
 @dataclass(frozen=True)
@@ -56,29 +64,35 @@ class Benchmarks:
 
     context: dict
     measured: list[Benchmark]  # in the file's order
-    failed: dict[str, str]  # reason by name; other programs leave such entries in the file
-    catalogue: Catalogue | None = None  # of files that `read_ours` read
+    failed: dict[str, str]  # reason by name; empty in files of fathom_bench
+    catalogue: Catalogue | None = None  # set by `read_fathom` only
 
 
 def read(path):
-    """A file of any program on Google Benchmark. Throws RunError."""
+    """Reads a file of any program that uses Google Benchmark. Raises RunError."""
     found = parsed(path, text_of(path))
     if not found.measured:
         raise RunError(f"{path}: no measured row, {EXPECTED}")
     return found
 
 
-def read_ours(path, text=None):
-    """A file of fathom_bench with its catalogue; `text` is the file's where it is known. Throws RunError."""
+def read_fathom(path, text=None):
+    """Reads a file of fathom_bench with its catalogue. `text` is the content, if already read. Raises RunError."""
     found = parsed(path, text_of(path) if text is None else text)
-    if not any(is_ours(benchmark.name) for benchmark in found.measured):
+    if not any(is_fathom_row(benchmark.name) for benchmark in found.measured):
         raise RunError(
-            f"{path}: none of its {len(found.measured)} rows is a workload's or an op's, expected "
-            "names as vgg/train/device:cpu/... (README, Names)"
+            f"{path}: none of its {len(found.measured)} rows is a row of fathom_bench, expected "
+            "names like vgg/train/device:cpu/... (docs/results.md)"
         )
     return Benchmarks(
         found.context, found.measured, found.failed, catalogue_of(path, found.context)
     )
+
+
+def disturbed(benchmarks):
+    """Returns the number of disturbed benchmarks, and the number for which this is known."""
+    known = [one.is_disturbed for one in benchmarks if one.is_disturbed is not None]
+    return sum(known), len(known)
 
 
 def parsed(path, text):
@@ -95,6 +109,6 @@ def parsed(path, text):
     found = medians | repetitions
     names = dict.fromkeys(entry["run_name"] for entry in entries)
     measured = [Benchmark(name, found[name]) for name in names if name in found]
-    # A row shorter than the clock's tick has a time of 0, which dashboards would believe.
+    # A benchmark shorter than the clock's resolution has a time of 0. It is not a measurement.
     measured = [benchmark for benchmark in measured if benchmark.us > 0]
     return Benchmarks(context, measured, failed)

@@ -1,30 +1,31 @@
-"""What a file of fathom_bench says of op types and workloads, so that no list of them stands in Python."""
+"""Op types and workloads, as the context of a file lists them. Python has no list of its own."""
 
 from dataclasses import dataclass, field
 
 from fathom_runs.source import RunError
 
-FRAMEWORK = "framework"  # the class of time that no op takes
-KEYS = ("op_classes", "default_batches", "variant_of")  # entries of the context
+FRAMEWORK = "framework"  # class of the time between ops, of views and of reshapes
+KEYS = ("op_classes", "default_batches", "variant_of")  # fields of the context
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    op_classes: dict[str, str] = field(default_factory=dict)  # by op type
-    default_batches: dict[str, int] = field(default_factory=dict)  # by `<workload>/<mode>`
-    variant_of: dict[str, str] = field(default_factory=dict)  # by workload, only of variants
+    op_classes: dict[str, str] = field(default_factory=dict)  # class by op type
+    # Batch size by `<workload>/<mode>`.
+    default_batches: dict[str, int] = field(default_factory=dict)
+    variant_of: dict[str, str] = field(default_factory=dict)  # workload by variant
 
     def base(self, workload):
-        """The workload of which this one is a variant, else itself."""
+        """The workload that this one is a variant of, or this one."""
         return self.variant_of.get(workload, workload)
 
     def __or__(self, other):
-        """Both; where they differ, `other` counts."""
+        """Merges two catalogues. Entries of `other` replace equal keys."""
         return Catalogue(*(getattr(self, key) | getattr(other, key) for key in KEYS))
 
 
 def catalogue_of(path, context):
-    """Throws RunError where an entry is missing, as in files of older programs, or unreadable."""
+    """The catalogue of a context. Raises RunError if a field is missing (older files) or malformed."""
     missing = [key for key in KEYS if key not in context]
     if missing:
         raise RunError(
@@ -39,11 +40,11 @@ def catalogue_of(path, context):
 
 
 def pairs(path, key, text):
-    """`a:b c:d` as a dictionary."""
+    """Parses `a:b c:d` into a dictionary."""
     words = [word.partition(":") for word in str(text).split()]
     for name, colon, value in words:
         if not (name and colon and value):
             raise RunError(
-                f"{path}: {key} has {(name + colon + value)[:40]!r}, expected words as name:value"
+                f"{path}: {key} has {(name + colon + value)[:40]!r}, expected words like name:value"
             )
     return {name: value for name, _, value in words}

@@ -1,4 +1,4 @@
-"""The errors file that stands beside a file of --benchmark_out."""
+"""Reads the errors file that fathom_bench writes beside a file of --benchmark_out."""
 
 import json
 
@@ -10,7 +10,7 @@ def errors_of(path):
 
 
 def failures(path):
-    """Reasons by row of the errors file that fathom_bench leaves beside."""
+    """Reasons by name of the failed row. Raises RunError."""
     beside = errors_of(path)
     if not beside.exists():
         return {}

@@ -1,15 +1,15 @@
-"""What a row's name says of where it belongs."""
+"""Parses the names of rows."""
 
 MODES = ("train", "infer")
 
 
 def tokens(name):
-    """The `key:value` parts of a row's name."""
+    """The `key:value` parts of a name as a dictionary."""
     return dict(part.split(":", 1) for part in name.split("/") if ":" in part)
 
 
 def kind(name):
-    """One of "step", "inside" (an op type of a step), "op" (alone), "other": fixtures and other programs' rows."""
+    """Kind of a row: "step", "inside" (an op type inside a step), "op", or "other" (fixtures, other programs)."""
     parts = name.split("/")
     if parts[0] == "op" and len(parts) > 5:
         return "op"
@@ -18,25 +18,25 @@ def kind(name):
     return "other"
 
 
-def is_ours(name):
-    """Whether fathom_bench has rows of such names."""
+def is_fathom_row(name):
+    """Whether the name has the form of a row of fathom_bench."""
     return kind(name) != "other" or name.startswith("fixture/")
 
 
 def step_of(name):
-    """Of an op type's row `<step>/op:<type>/<suffix>`, the step's name and the type."""
+    """Splits `<step>/op:<type>/<suffix>` into the name of the step and the op type."""
     head, _, tail = name.partition("/op:")
     op_type, slash, suffix = tail.partition("/")
     return head + slash + suffix, op_type
 
 
 def setting(name):
-    """What a step and its ops alone have in common: workload, device, threads, precision."""
+    """Workload, device, threads and precision. A step and its op rows agree in them."""
     parts, found = name.split("/"), tokens(name)
     workload = parts[2] if parts[0] == "op" else parts[0]
     return workload, *(found.get(key) for key in ("device", "threads", "precision"))
 
 
 def short(name):
-    """Without Google Benchmark's suffix, which all rows of ours share."""
+    """The name without the suffix of Google Benchmark, which is the same for all rows."""
     return name.removesuffix("/process_time/real_time")

@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Writes files atomically."""
 
 import os
 import tempfile
@@ -6,21 +6,21 @@ import tempfile
 from fathom_runs.source import RunError
 
 
-def expect_apart(path, read=()):
-    """Refuses to write over what is read, or a folder."""
+def expect_distinct(path, read=()):
+    """Raises RunError if the output is a folder or one of the input files in `read`."""
     for file in read:
         if file.resolve() == path.resolve():
-            raise RunError(f"{file}: is read and would be written, expected another -o")
+            raise RunError(f"{file}: is an input and the output, expected another -o")
     if path.is_dir():
-        raise RunError(f"{path}: is a folder, expected a file to write")
+        raise RunError(f"{path}: is a folder, expected a file")
 
 
 def replace(path, text):
-    """Writes the whole file or leaves the earlier one."""
+    """Replaces the file atomically. On an error, the earlier file stays. Raises RunError."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
+        raise RunError(f"{path}: {error.strerror}, expected a writable folder") from error
     try:
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -34,7 +34,8 @@ def replace(path, text):
 
 
 def make_folder(path):
+    """Creates the folder and its parents. Raises RunError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{path}: {error.strerror}, expected a folder to write to") from error
+        raise RunError(f"{path}: {error.strerror}, expected a writable folder") from error

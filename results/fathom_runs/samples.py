@@ -1,4 +1,4 @@
-"""Lines of --fathom_samples."""
+"""Reads files of --fathom_samples."""
 
 import json
 
@@ -6,7 +6,7 @@ from fathom_runs.source import RunError, is_number, strict_json
 
 
 def is_samples(text):
-    """Whether the first line alone is a sample."""
+    """Whether the first line of the text is a sample."""
     try:
         first = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
@@ -15,7 +15,7 @@ def is_samples(text):
 
 
 def samples(path, text):
-    """[name, repetition, step, us] of every line."""
+    """Yields [name, repetition, step, us] of every line. Raises RunError."""
     for number, line in enumerate(text.splitlines(), 1):
         try:
             value = strict_json(line)

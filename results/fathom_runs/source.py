@@ -1,4 +1,4 @@
-"""Files as text and as JSON. Every error is one line."""
+"""Reads text and JSON. Every error is one line."""
 
 import json
 import math
@@ -8,7 +8,7 @@ EXPECTED = "expected the JSON of --benchmark_out"
 
 
 class RunError(Exception):
-    """One line for the user: path, what was found, what was expected."""
+    """An error of the input. Its message is one line: path, what was found, what was expected."""
 
 
 def text_of(path):
@@ -17,35 +17,36 @@ def text_of(path):
     except UnicodeDecodeError as error:
         raise RunError(f"{path}: byte {error.start} is not UTF-8, expected JSON") from error
     except OSError as error:
-        raise RunError(f"{path}: {error.strerror}, expected a JSON file to read") from error
+        raise RunError(f"{path}: {error.strerror}, expected a readable JSON file") from error
 
 
 def strict_json(text):
-    """Without NaN and Infinity, which are no JSON."""
+    """Parses JSON. Python's parser also accepts NaN and Infinity, which are not JSON."""
 
     def refuse(word):
-        raise json.JSONDecodeError(f"{word} is no value", text, text.find(word))
+        raise json.JSONDecodeError(f"{word} is not a JSON value", text, text.find(word))
 
     return json.loads(text, parse_constant=refuse)
 
 
 def is_number(value):
+    """Whether the value is a finite number. A bool is not a number."""
     return type(value) in (int, float) and abs(value) < math.inf
 
 
 def document(path, text):
-    """The context and all entries of a file of --benchmark_out."""
+    """Returns the context and all entries of a file of --benchmark_out. Raises RunError."""
     try:
         value = strict_json(text)
     except RecursionError as error:
         raise RunError(f"{path}: nested too deeply, {EXPECTED}") from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} (byte {len(text[: error.pos].encode())})"
-        # A string that is cut off is reported where it starts.
-        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-        what = "is cut off" if cut else "is not JSON"
+        # json reports an unterminated string at its start.
+        truncated = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
+        what = "is truncated" if truncated else "is not JSON"
         raise RunError(f"{path}: {what} at {place}, {EXPECTED}") from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise RunError(f"{path}: {error}, {EXPECTED}") from error
     if not isinstance(value, dict):
         raise RunError(f"{path}: a {type(value).__name__} at the top, {EXPECTED}")

@@ -1,4 +1,4 @@
-"""Numbers and names as sentences say them."""
+"""Formats numbers and names for sentences."""
 
 
 def plural(count, noun, nouns=None):
@@ -6,7 +6,7 @@ def plural(count, noun, nouns=None):
 
 
 def listed(names, most=None):
-    """`a`, `a and b`, `a, b and c`; those beyond `most` are counted."""
+    """`a`, `a and b`, `a, b and c`. Names beyond `most` are only counted."""
     names = [str(name) for name in names]
     if most and len(names) > most + 1:
         names = [*names[:most], f"{len(names) - most} others"]
@@ -14,7 +14,7 @@ def listed(names, most=None):
 
 
 def time_words(us):
-    """A time in the unit that one would say."""
+    """A time with three digits, in s, ms or µs."""
     for size, unit in ((1e6, "s"), (1e3, "ms")):
         if us >= size:
             return f"{us / size:.3g} {unit}"
@@ -25,12 +25,27 @@ def percent(value):
     return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
 
 
-def times(value):
-    return f"{value:.3g} times"
+def factor(value):
+    return f"{value:.3g}"
+
+
+def disturbed_words(steps, ops=(0, 0)):
+    """A sentence about disturbed steps and ops: (disturbed, known) each. Empty if there are none."""
+    parts = [
+        f"{count} of {plural(known, noun)}"
+        for (count, known), noun in ((steps, "step"), (ops, "op"))
+        if count
+    ]
+    if not parts:
+        return ""
+    return (
+        f"{listed(parts)} {'was' if steps[0] + ops[0] == 1 else 'were'} disturbed: during more than half of the "
+        "timed steps, another process or the hypervisor took CPU time (disturbed_steps). These times may be too long."
+    )
 
 
 def ranged(values, words=percent):
-    """`2 (a) to 9 (b)` of a series by name; one value where all would be written alike."""
+    """The range of a series as `2 (a) to 9 (b)`. If all values look the same, one value."""
     values = values.sort_values(kind="stable")
     first, last = words(values.iloc[0]), words(values.iloc[-1])
     if len(values) == 1:

@@ -66,23 +66,23 @@ TEST_F(JsonOutput, FollowsALink) {
   EXPECT_EQ(read()["benchmarks"].size(), 1U);
 }
 
-TEST_F(JsonOutput, OnAFullDiskSaysSo) {
+TEST_F(JsonOutput, ReportsAFullDisk) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
   JsonFile file("/dev/full");
   file.begin({});
   try {
     file.add({run("row")});
-    FAIL() << "written";
+    FAIL() << "no exception";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "/dev/full: No space left on device");
   }
 }
 
-TEST_F(JsonOutput, InAFolderThatIsNotThereIsWrongUsage) {
+TEST_F(JsonOutput, RefusesAMissingFolder) {
   EXPECT_THROW(JsonFile("/nonexistent/out.json"), UsageError);
 }
 
-TEST_F(JsonOutput, OverAFolderIsWrongUsage) { EXPECT_THROW(JsonFile(folder.string()), UsageError); }
+TEST_F(JsonOutput, RefusesAFolder) { EXPECT_THROW(JsonFile(folder.string()), UsageError); }
 
 }  // namespace
 }  // namespace fathom::benchmarks

@@ -3,15 +3,19 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
+
+#include "benchmarks/machine/disturbances.h"
 
 namespace fathom::benchmarks {
 namespace {
 
-/// What the loop asked of a task.
+/// The loop's calls of a task.
 struct Calls {
   int built = 0;
   int runs = 0;
@@ -82,23 +86,13 @@ class TimedLoop : public testing::Test {
 
   std::vector<benchmark::BenchmarkReporter::Run> time(const std::vector<Row>& rows) {
     records.assign(rows.size(), {});
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      benchmark::RegisterBenchmark(
-          rows[i].name.c_str(),
-          [this, row = rows[i], i](benchmark::State& state) { loop.run(state, row, records[i]); })
-          ->MeasureProcessCPUTime()
-          ->UseRealTime()
-          ->Unit(benchmark::kMicrosecond);
-    }
     Capture capture;
-    benchmark::SetBenchmarkFilter("^");
-    benchmark::RunSpecifiedBenchmarks(&capture);
-    benchmark::ClearRegisteredBenchmarks();
+    loop.run_all(rows, records, capture);
     return capture.runs;
   }
 
   Calls calls;
-  Peaks peaks;
+  inline static Peaks peaks;       ///< measured once for all tests
   std::vector<RowRecord> records;  ///< of the rows of the last time()
   Loop loop{peaks, [](const Row&, const char*) {}};
 };
@@ -143,37 +137,78 @@ TEST_F(TimedLoop, SetsTheCountersOfAStep) {
   EXPECT_EQ(run.report_label, "fake");
 }
 
-TEST_F(TimedLoop, GivesResidentMemoryAndNoGpuTimeToCpuRows) {
+TEST_F(TimedLoop, GivesNoGpuTimeToCpuRows) {
   const auto runs = time({row(std::chrono::milliseconds(20))});
   EXPECT_EQ(runs.at(0).counters.count("gpu_time_us"), 0U);
-  EXPECT_GT(runs.at(0).counters.at("peak_memory_bytes").value, 1e6);
 }
 
-TEST_F(TimedLoop, WeighsARowOnceAndOutsideItsTask) {
-  Row weighed = row(std::chrono::milliseconds(5));
-  int weighings = 0;
-  weighed.memory = [&] {
-    ++weighings;
+constexpr std::size_t kMappedBytes = 256 << 20;
+
+/// A step that maps and writes kMappedBytes.
+class MappingTask final : public Task {
+ public:
+  void run() override {
+    void* block =
+        mmap(nullptr, kMappedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block == MAP_FAILED) throw std::runtime_error("no memory");
+    std::memset(block, 1, kMappedBytes);
+    munmap(block, kMappedBytes);
+  }
+  void check() override {}
+  void check_finite() override {}
+  StepCounts counts() const override { return {}; }
+};
+
+TEST_F(TimedLoop, GivesEachRowItsOwnResidentMemory) {
+  Row large = row({});
+  large.subject = "mapping";
+  large.make = [] { return std::make_unique<MappingTask>(); };
+  const auto runs = time({large, row(std::chrono::milliseconds(200))});
+  const auto found = runs.at(0).counters.find("peak_memory_bytes");
+  if (found == runs.at(0).counters.end()) GTEST_SKIP() << "this kernel cannot reset the mark";
+  const double before = runs.at(1).counters.at("peak_memory_bytes").value;
+  EXPECT_NEAR(found->second.value - before, kMappedBytes, 0.1 * kMappedBytes);
+}
+
+TEST_F(TimedLoop, ReportsTheTimeThatOthersTook) {
+  const TakenTime known = TakenTimer().seconds();
+  const auto runs = time({row(std::chrono::milliseconds(200))});
+  const auto& counters = runs.at(0).counters;
+  EXPECT_EQ(counters.contains("stolen_us"), known.stolen.has_value());
+  EXPECT_EQ(counters.contains("waiting_us"), known.waiting.has_value());
+  const auto value = [&](const char* name) {
+    return counters.contains(name) ? counters.at(name).value : 0;
+  };
+  const auto taken = records[0].passes.back().taken_us;
+  EXPECT_EQ(taken.has_value(), known.all().has_value());
+  EXPECT_DOUBLE_EQ(taken.value_or(0), value("stolen_us") + value("waiting_us"));
+}
+
+TEST_F(TimedLoop, MeasuresMemoryOnceAndOutsideTheTimedTask) {
+  Row with_memory = row(std::chrono::milliseconds(5));
+  int measured = 0;
+  with_memory.memory = [&] {
+    ++measured;
     return Counters{{"memory_peak_bytes", 42}};
   };
-  const auto runs = time({weighed});
+  const auto runs = time({with_memory});
   EXPECT_GT(records[0].passes.size(), 1U);
-  EXPECT_EQ(weighings, 1);
+  EXPECT_EQ(measured, 1);
   EXPECT_EQ(calls.built, 1);
   EXPECT_EQ(runs.at(0).counters.at("memory_peak_bytes").value, 42);
 }
 
-TEST_F(TimedLoop, ReportsStepsThatCannotBeWeighed) {
-  Row weighed = row(std::chrono::milliseconds(5));
-  weighed.memory = []() -> Counters { throw std::runtime_error("no memory left"); };
-  const auto runs = time({weighed});
+TEST_F(TimedLoop, ReportsAFailedMemoryMeasurementAsAnError) {
+  Row with_memory = row(std::chrono::milliseconds(5));
+  with_memory.memory = []() -> Counters { throw std::runtime_error("no memory left"); };
+  const auto runs = time({with_memory});
   EXPECT_EQ(failure(runs.at(0)), "no memory left");
 }
 
-TEST_F(TimedLoop, WatchesEachStepAloneWhereSamplesAreKept) {
-  Row watched = row(std::chrono::milliseconds(200));
-  watched.profiling = Profiling::kOpTypes;
-  const auto runs = time({watched});
+TEST_F(TimedLoop, ProfilesEachStepSeparatelyWhereSamplesAreKept) {
+  Row profiled = row(std::chrono::milliseconds(200));
+  profiled.profiling = Profiling::kOpTypes;
+  const auto runs = time({profiled});
   const StepProfile& profile = records[0].passes.back().op_types.value();
   EXPECT_EQ(profile.steps, 3);  // as many as were timed
   ASSERT_EQ(profile.series.size(), 3U);
@@ -213,7 +248,7 @@ TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
   EXPECT_LE(bytes, 1e9);
 }
 
-TEST_F(TimedLoop, LeavesOutWhatIsNotKnown) {
+TEST_F(TimedLoop, LeavesOutUnknownCounters) {
   const auto runs = time({row(std::chrono::milliseconds(300))});
   EXPECT_EQ(runs.at(0).counters.count("unknown"), 0U);
   EXPECT_EQ(runs.at(0).counters.count("p95_us"), 0U);          // three samples have no percentiles
@@ -221,10 +256,11 @@ TEST_F(TimedLoop, LeavesOutWhatIsNotKnown) {
 }
 
 TEST_F(TimedLoop, SharesSamplesBetweenShortSteps) {
-  time({row(std::chrono::milliseconds(0))});
+  const auto runs = time({row(std::chrono::milliseconds(0))});
   const Samples& samples = records[0].passes.back().samples;
   EXPECT_EQ(samples.us.size() % 3, 0U);
   EXPECT_GT(samples.steps_per_sample, 1);
+  EXPECT_EQ(runs.at(0).iterations, std::ssize(samples.us) * samples.steps_per_sample);
 }
 
 TEST_F(TimedLoop, ReportsAFailedCheckAsAnError) {
@@ -233,13 +269,13 @@ TEST_F(TimedLoop, ReportsAFailedCheckAsAnError) {
   EXPECT_EQ(failure(runs[0]), "found 1, expected 2");
 }
 
-TEST_F(TimedLoop, ReportsALateInfinityAsAnError) {
+TEST_F(TimedLoop, ReportsAnInfiniteLastStepAsAnError) {
   const auto runs = time({row(std::chrono::milliseconds(1), 1, 0, /*ends_finite=*/false)});
   ASSERT_TRUE(failed(runs.at(0)));
   EXPECT_EQ(failure(runs[0]), "the loss is not finite");
 }
 
-TEST_F(TimedLoop, BuildsAnewAfterAnError) {
+TEST_F(TimedLoop, BuildsANewTaskAfterAnError) {
   const auto runs = time({row(std::chrono::milliseconds(100), 1, /*fails_check_at=*/1),
                           row(std::chrono::milliseconds(100), 2, /*fails_check_at=*/1)});
   EXPECT_TRUE(failed(runs.at(0)));

@@ -1,6 +1,7 @@
 #include "benchmarks/machine/machine.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 /// A made-up /proc and /sys.
 class Machine : public testing::Test {
  protected:
-  /// Replaces the file as a whole, so that nobody reads half of it.
+  /// Replaces the whole file, so that readers never see part of it.
   void write(const std::string& path, const std::string& text) const {
     const fs::path file = root() / path;
     fs::create_directories(file.parent_path());
@@ -42,6 +43,10 @@ class Machine : public testing::Test {
     }
     write("proc/stat", text + "intr 5\n");
   }
+  /// `text` is "<nanoseconds on a CPU> <nanoseconds of waiting> <time slices>".
+  void write_thread(int id, const std::string& text) const {
+    write("proc/self/task/" + std::to_string(id) + "/schedstat", text + "\n");
+  }
   const fs::path& root() const { return folder_.path(); }
 
   std::optional<MachineFact> fact(const std::string& key) const {
@@ -50,10 +55,10 @@ class Machine : public testing::Test {
     }
     return std::nullopt;
   }
-  /// The value, with a mark where it makes times doubtful.
+  /// The value, with "(!)" where it makes times unreliable.
   std::string judged(const std::string& key) const {
     const auto found = fact(key);
-    if (!found) return "not told";
+    if (!found) return "not reported";
     return found->value + (found->doubt.empty() ? "" : " (!)");
   }
 
@@ -61,7 +66,7 @@ class Machine : public testing::Test {
   tests::TemporaryFolder folder_;
 };
 
-TEST_F(Machine, TellsNothingThatTheSystemDoesNot) {
+TEST_F(Machine, LeavesOutWhatTheSystemDoesNotReport) {
   EXPECT_TRUE(machine_facts(/*with_gpu=*/false, root()).empty());
 }
 
@@ -72,7 +77,7 @@ TEST_F(Machine, DoubtsGovernorsThatFollowTheLoad) {
   EXPECT_EQ(judged("governor"), "powersave (!)");
 }
 
-TEST_F(Machine, DoubtsTurboOfEitherMaker) {
+TEST_F(Machine, DoubtsTurboOfEitherVendor) {
   write("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n");
   EXPECT_EQ(judged("turbo"), "on (!)");
   write("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
@@ -88,9 +93,9 @@ TEST_F(Machine, DoubtsCpusThatShareACore) {
   }
   EXPECT_EQ(judged("smt").find("(!)"), std::string::npos);
   write_of_each_cpu("topology/thread_siblings_list", "0-999\n");
-  const bool alone = fixtures::usable_cpus().size() == 1;
+  const bool one_cpu = fixtures::usable_cpus().size() == 1;
   EXPECT_EQ(judged("smt"), std::to_string(fixtures::usable_cpus().size()) + " CPUs on 1 cores" +
-                               (alone ? "" : " (!)"));
+                               (one_cpu ? "" : " (!)"));
 }
 
 TEST_F(Machine, DoubtsAQuota) {
@@ -100,12 +105,12 @@ TEST_F(Machine, DoubtsAQuota) {
   EXPECT_EQ(judged("cpu_quota"), "1.5 CPUs (!)");
 }
 
-TEST_F(Machine, TellsOfHugePages) {
+TEST_F(Machine, ReportsHugePages) {
   write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
   EXPECT_EQ(judged("huge_pages"), "madvise");
 }
 
-/// While it lives, time passes on the made-up CPUs.
+/// Calls `write` with 1, 2, 3 and so on every 5 ms until it is destroyed.
 class Passing {
  public:
   explicit Passing(std::function<void(int)> write)
@@ -137,13 +142,13 @@ TEST_F(Machine, DoubtsOtherProcesses) {
             "0.00 of " + std::to_string(fixtures::usable_cpus().size()) + " CPUs");
 }
 
-TEST_F(Machine, DoubtsAHypervisorThatRunsOthers) {
+TEST_F(Machine, DoubtsAHypervisorThatTakesCpus) {
   write_ticks(0, 0, 0);
   const Passing stolen([&](int tick) { write_ticks(tick, 0, tick); });
   EXPECT_NE(judged("steal").find("(!)"), std::string::npos);
 }
 
-TEST_F(Machine, CountsStepsThatWereStolenFrom) {
+TEST_F(Machine, CountsStepsDuringWhichCpusWereStolen) {
   write_ticks(0, 0, 0);
   Disturbances disturbances(root());
   disturbances.add(7, 0.3);
@@ -154,10 +159,53 @@ TEST_F(Machine, CountsStepsThatWereStolenFrom) {
   EXPECT_EQ(disturbances.steps(), calm + 5);
 }
 
-TEST_F(Machine, DoesNotCountWhatTheSystemDoesNotTell) {
+TEST_F(Machine, CountsNoDisturbancesWithoutSteal) {
   Disturbances disturbances(root());
   disturbances.add(7, 0.3);
   EXPECT_EQ(disturbances.steps(), std::nullopt);
+}
+
+TEST_F(Machine, SumsTheTimeStolenFromItsCpus) {
+  write_ticks(0, 0, 3);
+  const TakenTimer timer(root());
+  EXPECT_EQ(timer.seconds().stolen, 0.0);
+  write_ticks(100, 50, 5);
+  const auto cpus = static_cast<double>(fixtures::usable_cpus().size());
+  const auto ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+  EXPECT_DOUBLE_EQ(timer.seconds().stolen.value(), 2 * cpus / ticks_a_second);
+  EXPECT_EQ(timer.seconds().waiting, std::nullopt) << "there is no schedstat";
+  EXPECT_EQ(timer.seconds().all(), timer.seconds().stolen);
+}
+
+TEST_F(Machine, SumsTheWaitingTimeOfItsThreads) {
+  write_thread(7, "5000 1000000 3");
+  write_thread(8, "5000 4000000 3");
+  const TakenTimer timer(root());
+  EXPECT_EQ(timer.seconds().waiting, 0.0);
+  write_thread(7, "9000 1500000 4");
+  write_thread(9, "100 2000000 1");  // it started meanwhile
+  EXPECT_DOUBLE_EQ(timer.seconds().waiting.value(), 2.5e-3);
+  EXPECT_EQ(timer.seconds().stolen, std::nullopt) << "there is no /proc/stat";
+  EXPECT_EQ(timer.seconds().all(), timer.seconds().waiting);
+}
+
+TEST_F(Machine, AddsStolenAndWaitingTime) {
+  write_ticks(0, 0, 0);
+  write_thread(7, "5000 0 1");
+  const TakenTimer timer(root());
+  write_ticks(0, 0, 1);
+  write_thread(7, "5000 1000000 2");
+  const TakenTime taken = timer.seconds();
+  EXPECT_DOUBLE_EQ(taken.all().value(), taken.stolen.value() + 1e-3);
+}
+
+TEST_F(Machine, KnowsNoTakenTimeWithoutStatistics) {
+  write_thread(7, "0 0 0");  // as a kernel without these statistics prints them
+  const TakenTimer timer(root());
+  write_thread(7, "0 0 0");
+  EXPECT_EQ(timer.seconds().waiting, std::nullopt);
+  EXPECT_EQ(timer.seconds().stolen, std::nullopt);
+  EXPECT_EQ(timer.seconds().all(), std::nullopt);
 }
 
 class Joules : public Machine {
@@ -174,7 +222,7 @@ class Joules : public Machine {
   }
 };
 
-TEST_F(Joules, OfAllPackagesAndNoPartTwice) {
+TEST_F(Joules, SumPackagesWithoutTheirParts) {
   package(0, "1000000");
   package(1, "5000000");
   part("100");
@@ -185,14 +233,14 @@ TEST_F(Joules, OfAllPackagesAndNoPartTwice) {
   EXPECT_DOUBLE_EQ(energy.joules().value(), 2.5);
 }
 
-TEST_F(Joules, CountOnWhereTheCounterBeginsAnew) {
+TEST_F(Joules, ContinueWhereTheCounterWrapsAround) {
   package(0, "9000000");
   const Energy energy(fixtures::Device::kCpu, root());
   package(0, "500000");
   EXPECT_DOUBLE_EQ(energy.joules().value(), 1.5);
 }
 
-TEST_F(Joules, AreLeftOutWhereNobodyTells) {
+TEST_F(Joules, AreAbsentWhereNothingReportsThem) {
   EXPECT_EQ(Energy(fixtures::Device::kCpu, root()).joules(), std::nullopt);
   package(0, "");
   EXPECT_EQ(Energy(fixtures::Device::kCpu, root()).joules(), std::nullopt);

@@ -4,12 +4,12 @@
 
 #include "benchmarks/machine/energy.h"
 
-// Runs with tests/fake_nvml.cc in the place of NVIDIA's library.
+// Runs with fake_nvml.cc in place of NVIDIA's library.
 
 namespace fathom::benchmarks {
 namespace {
 
-TEST(Nvml, TellsWhatTheLibrarySays) {
+TEST(Nvml, ReturnsTheValuesOfTheLibrary) {
   const Nvml* nvml = Nvml::get();
   ASSERT_NE(nvml, nullptr);
   EXPECT_EQ(nvml->energy(), 12.5);
@@ -17,10 +17,12 @@ TEST(Nvml, TellsWhatTheLibrarySays) {
   EXPECT_EQ(nvml->clock_mhz(), 1500U);
 }
 
-TEST(Nvml, LeavesOutWhatItRefuses) { EXPECT_EQ(Nvml::get()->highest_clock_mhz(), std::nullopt); }
+TEST(Nvml, LeavesOutValuesThatTheLibraryRefuses) {
+  EXPECT_EQ(Nvml::get()->highest_clock_mhz(), std::nullopt);
+}
 
 TEST(Nvml, GivesTheEnergyOfAGpu) {
-  EXPECT_EQ(Energy(fixtures::Device::kCuda).joules(), 0) << "none since the start";
+  EXPECT_EQ(Energy(fixtures::Device::kCuda).joules(), 0) << "none since construction";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/nearest.h"
@@ -40,6 +41,42 @@ TEST(Options, SizeTheReplayMemory) {
   EXPECT_THROW(parsed({"--fathom_replay=many"}), UsageError);
 }
 
+TEST(Options, CheckTheMachineByDefault) {
+  EXPECT_EQ(parsed({}).machine_check, MachineCheck::kWarn);
+  EXPECT_EQ(parsed({"--fathom_machine_check=refuse"}).machine_check, MachineCheck::kRefuse);
+  EXPECT_EQ(parsed({"--fathom_machine_check=off"}).machine_check, MachineCheck::kOff);
+}
+
+TEST(Options, SkipBrokenItemsByDefault) {
+  EXPECT_FALSE(parsed({}).data.fail_at_first_error);
+  EXPECT_FALSE(parsed({"--fathom_data=/", "--fathom_data_errors=skip"}).data.fail_at_first_error);
+  EXPECT_TRUE(parsed({"--fathom_data=/", "--fathom_data_errors=fail"}).data.fail_at_first_error);
+  EXPECT_THROW(parsed({"--fathom_data_errors=fail"}), UsageError);
+}
+
+TEST(Options, WithALimitIsolateRows) {
+  EXPECT_FALSE(parsed({}).isolate);
+  const Options seconds = parsed({"--fathom_limit_seconds=5"});
+  EXPECT_TRUE(seconds.isolate);
+  EXPECT_EQ(seconds.limit_seconds, 5);
+  const Options memory = parsed({"--fathom_limit_gb=2"});
+  EXPECT_TRUE(memory.isolate);
+  EXPECT_EQ(memory.limit_gb, 2);
+}
+
+TEST(Options, ThatWereRenamedNameTheNewOne) {
+  for (const auto& [old, now] : {std::pair("--fathom_strict", "--fathom_machine_check=refuse"),
+                                 std::pair("--fathom_unchecked", "--fathom_machine_check=off"),
+                                 std::pair("--fathom_strict_data", "--fathom_data_errors=fail")}) {
+    try {
+      parsed({old});
+      ADD_FAILURE() << old;
+    } catch (const UsageError& error) {
+      EXPECT_EQ(error.what(), std::string(old) + ": was renamed, expected " + now);
+    }
+  }
+}
+
 TEST(Options, RefuseARomThatCannotBePlayed) {
   EXPECT_THROW(parsed({"--fathom_rom=/nonexistent.bin"}), UsageError);
 }
@@ -72,7 +109,7 @@ TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
   }
 }
 
-TEST(Rows, ThatAreSerialSayOneThread) {
+TEST(Rows, ThatAreSerialHaveOneThread) {
   Options options = parsed({});
   options.threads = {1, 2, 4};
   const auto rows = make_rows(options);
@@ -81,12 +118,12 @@ TEST(Rows, ThatAreSerialSayOneThread) {
   EXPECT_EQ(filtered(rows, "fixture/replay_sample").size(), 3U);
 }
 
-TEST(Options, LeaveTheRestToGoogleBenchmark) {
+TEST(Options, PassOtherFlagsToGoogleBenchmark) {
   const Options options = parsed({"--benchmark_filter=vgg", "--fathom_seed=9"});
   EXPECT_EQ(options.google_benchmark.front(), "--benchmark_filter=vgg");
 }
 
-TEST(Options, TakeTheLastJsonFile) {
+TEST(Options, UseTheLastJsonFile) {
   EXPECT_EQ(parsed({"--benchmark_out=a.json", "--benchmark_out=b.json"}).out, "b.json");
   EXPECT_EQ(parsed({"--benchmark_out=a.csv", "--benchmark_out_format=csv"}).out, "");
 }
@@ -126,7 +163,7 @@ TEST(Filter, IsInvertedByALeadingDash) {
   EXPECT_EQ(matches("vgg/train") + matches("-vgg/train"), matches(""));
 }
 
-TEST(Filter, ThatIsNoExpressionIsWrongUsage) { EXPECT_THROW(matches("(vgg"), UsageError); }
+TEST(Filter, RefusesAnInvalidExpression) { EXPECT_THROW(matches("(vgg"), UsageError); }
 
 TEST(Nearest, FindsAMistypedPart) {
   const std::vector<std::string> names{"op/matmul/vgg/fc6", "vgg/train/device:cpu",
@@ -135,7 +172,7 @@ TEST(Nearest, FindsAMistypedPart) {
   EXPECT_EQ(nearest("matmull", names, 1), std::vector<std::string>{"op/matmul/vgg/fc6"});
 }
 
-TEST(Nearest, OffersNothingForNonsense) {
+TEST(Nearest, IsEmptyWithoutASimilarName) {
   EXPECT_TRUE(nearest("qqqqqqqq", {"vgg/train"}, 3).empty());
 }
 

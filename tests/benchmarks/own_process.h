@@ -30,8 +30,8 @@ std::string in_own_process(const Part& part) {
   const std::string errors = folder.path() / "errors";
   const std::string name = std::string(test.test_suite_name()) + '.' + test.name();
   setenv(kAlone, "1", 1);
-  const Ended ended = run_child({"own_process", "--gtest_filter=" + name}, errors,
-                                {.seconds = 60, .bytes = 8e9}, [] {});
+  const ChildExit ended = run_child({"own_process", "--gtest_filter=" + name}, errors,
+                                    {.seconds = 60, .bytes = 8e9}, [] {});
   unsetenv(kAlone);
   std::ostringstream text;
   text << std::ifstream(errors).rdbuf();

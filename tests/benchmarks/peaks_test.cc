@@ -4,8 +4,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "benchmarks/machine/multiply_add.h"
+#include "benchmarks/output/peaks_json.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -28,6 +30,28 @@ TEST(MultiplyAdd, CountsTwoFlopsForEachLaneOfEachChain) {
   }
 }
 
+TEST(MultiplyAdd, RunsEveryRound) {
+  const MultiplyAdd loop = widest_multiply_add(Precision::kFp32);
+  if (loop.run == nullptr) GTEST_SKIP() << "this CPU has no known multiply-add";
+  // 1 becomes 1.5 after one round, 1.75 after two, 1.875 after three.
+  EXPECT_EQ(loop.run(2) / loop.run(1), 1.75F / 1.5F);
+  EXPECT_EQ(loop.run(3) / loop.run(1), 1.875F / 1.5F);
+}
+
+TEST(MultiplyAdd, RateGrowsWithThreadsAndRounds) {
+  EXPECT_DOUBLE_EQ(multiply_add_rate(192, 1000, 1, 0.5), 384e3);
+  EXPECT_DOUBLE_EQ(multiply_add_rate(192, 1000, 2, 0.5), 768e3);
+  EXPECT_DOUBLE_EQ(multiply_add_rate(192, 3000, 2, 0.25), 4608e3);
+}
+
+TEST(MemoryKernels, CountReadAndWrittenBuffers) {
+  const double buffer = 1e6;
+  EXPECT_DOUBLE_EQ(memory_rate(kRead, buffer, 0.5), 2e6);
+  EXPECT_DOUBLE_EQ(memory_rate(kCopy, buffer, 0.5), 4e6) << "reads one, writes one";
+  EXPECT_DOUBLE_EQ(memory_rate(kScale, buffer, 0.5), 4e6) << "reads and writes one";
+  EXPECT_DOUBLE_EQ(memory_rate(kAdd, buffer, 0.5), 6e6) << "reads two, writes one";
+}
+
 TEST(Peak, IsTheBestThatWasReached) {
   Peak peak;
   peak.offer(2, "second");
@@ -35,6 +59,83 @@ TEST(Peak, IsTheBestThatWasReached) {
   peak.offer(1, "third");
   EXPECT_EQ(peak.rate, 3);
   EXPECT_EQ(peak.from, "first");
+}
+
+PeakTry reached(double rate, const char* from = "loop") {
+  return {.peak = {.rate = rate, .from = from}};
+}
+
+PeakTry disturbed(double rate) {
+  return {.peak = {.rate = rate, .from = "loop"}, .disturbed = true};
+}
+
+TEST(PeakTries, GiveTheBestAndTheirSpread) {
+  const Peak peak = best_of(std::vector{reached(121e9), reached(201e9, "GEMM"), reached(198e9)});
+  EXPECT_EQ(peak.rate, 201e9);
+  EXPECT_EQ(peak.from, "GEMM");
+  EXPECT_EQ(peak.tries, 3);
+  EXPECT_NEAR(peak.spread_pct, 100 * (201 - 121) / 201.0, 1e-9);
+}
+
+TEST(PeakTries, OfADisturbedMachineStillGiveTheBest) {
+  EXPECT_EQ(best_of(std::vector{disturbed(121e9), disturbed(150e9)}).rate, 150e9);
+}
+
+TEST(PeakTries, WithoutAnyKernelGiveNoRate) {
+  const Peak peak = best_of(std::vector{reached(0, ""), reached(0, "")});
+  EXPECT_EQ(peak.rate, 0);
+  EXPECT_EQ(peak.spread_pct, 0);
+}
+
+TEST(PeakTries, AgreeWhereTheTwoBestAreWithinTwoPercent) {
+  EXPECT_FALSE(agree({}));
+  EXPECT_FALSE(agree(std::vector{reached(200)}));
+  EXPECT_FALSE(agree(std::vector{reached(200), reached(195)}));
+  EXPECT_TRUE(agree(std::vector{reached(200), reached(197)}));
+  EXPECT_TRUE(agree(std::vector{reached(197), reached(121), reached(200)}));
+  EXPECT_FALSE(agree(std::vector{reached(121), reached(121), reached(200)})) << "the best two";
+}
+
+TEST(PeakTries, DoNotCountDisturbedOnesAsAgreeing) {
+  EXPECT_FALSE(agree(std::vector{disturbed(121), disturbed(121)}));
+  EXPECT_FALSE(agree(std::vector{reached(200), disturbed(199)}));
+  EXPECT_TRUE(agree(std::vector{disturbed(121), reached(200), reached(199)}));
+}
+
+TEST(PeakScaling, IsDoubtfulBelowOnePointEight) {
+  const auto doubt = [](double one, double two) {
+    return scaling_doubt({.rate = one, .from = ""}, {.rate = two, .from = ""});
+  };
+  EXPECT_EQ(doubt(100e9, 180e9), "");
+  EXPECT_EQ(doubt(0, 180e9), "") << "the peak of one thread is not known";
+  const std::string found = doubt(118e9, 121e9);
+  EXPECT_NE(found.find("121 GFLOP/s"), std::string::npos) << found;
+  EXPECT_NE(found.find("118 GFLOP/s"), std::string::npos) << found;
+  EXPECT_NE(found.find("share a core"), std::string::npos) << found;
+}
+
+TEST(PeakKey, IsTheKeyInTheContext) {
+  const auto cpu = fixtures::Device::kCpu;
+  EXPECT_EQ((PeakKey{cpu, 2, Precision::kBf16}.name()), "peak_flops_cpu_threads2_bf16");
+  EXPECT_EQ((PeakKey{cpu, 4, std::nullopt}.name()), "peak_bytes_cpu_threads4");
+}
+
+TEST(Peaks, KeepThoseThatAreKnown) {
+  const auto cpu = fixtures::Device::kCpu;
+  const std::map<std::string, Peak> known{
+      {"peak_flops_cpu_threads2_fp32", {.rate = 42, .from = "a file"}}};
+  Peaks peaks(known);
+  peaks.measure(std::vector{PeakKey{cpu, 2, Precision::kFp32}});
+  EXPECT_EQ(peaks.flops(cpu, 2, Precision::kFp32).rate, 42);
+}
+
+TEST(PeakText, HoldsRateKernelAndTries) {
+  const Peak known{.rate = 118.25e9, .from = "oneDNN GEMM"};
+  EXPECT_EQ(peak_text(known, /*flops=*/true), "118.2 GFLOP/s, oneDNN GEMM");
+  Peak measured{.rate = 46.875e9, .from = "copy", .tries = 3, .spread_pct = 1.44};
+  EXPECT_EQ(peak_text(measured, /*flops=*/false), "46.88 GB/s, copy, 3 tries within 1.4 %");
+  measured.tries = 1;
+  EXPECT_EQ(peak_text(measured, /*flops=*/false), "46.88 GB/s, copy, 1 try");
 }
 
 }  // namespace

@@ -19,18 +19,18 @@ uint64_t address(const at::Tensor& tensor) {
   return reinterpret_cast<uint64_t>(tensor.const_data_ptr());
 }
 
-/// Larger than what constructors have freed, and so from the end of the heap.
+/// Larger than all blocks that constructors freed, so that malloc takes it from the heap's end.
 void* const kEarly = std::malloc(100'000);
 
-TEST(Heap, BeginsElsewhereInEachProcess) {
+TEST(Heap, BeginsAtAnotherAddressInEachProcess) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "AddressSanitizer brings its own malloc";
+  GTEST_SKIP() << "AddressSanitizer has its own malloc";
 #endif
   std::set<std::string> places;
   for (int i = 0; i < 8; ++i) {
     places.insert(in_own_process([] { std::cerr << reinterpret_cast<uint64_t>(kEarly) % 4096; }));
   }
-  EXPECT_GE(places.size(), 5U);  // of 8 throws at 256 places
+  EXPECT_GE(places.size(), 5U);  // 8 draws from 256 places
 }
 
 TEST(CopiedAtRandomOffset, CopiesValuesTypesAndLayouts) {
@@ -52,7 +52,7 @@ TEST(CopiedAtRandomOffset, UsesAllCacheLinesOfAPage) {
     const ops::Tensors both = copied_at_random_offset({at::randn({50, 64}), at::randn({50, 64})});
     places.insert((address(both[1]) - address(both[0])) % 4096);
   }
-  // 64 throws at 64 places hit 40.6 in the mean, sd 3.
+  // 64 draws from 64 places hit 40.6 of them on average, standard deviation 3.
   EXPECT_GT(places.size(), 25U);
   for (const uint64_t place : places) EXPECT_EQ(place % 64, 0U);
 }

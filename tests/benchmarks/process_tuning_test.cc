@@ -19,7 +19,7 @@ namespace {
 
 bool has_mkl() { return dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true") != nullptr; }
 
-TEST(ChooseMkl, AnswersInLibTorchsPlace) {
+TEST(MklDispatch, ReplacesLibTorchsAnswer) {
   if (!has_mkl()) {
     EXPECT_THROW(set_mkl_dispatch(Mkl::kNative), UsageError);
     GTEST_SKIP() << "this LibTorch has no MKL";
@@ -31,14 +31,14 @@ TEST(ChooseMkl, AnswersInLibTorchsPlace) {
   set_mkl_dispatch(Mkl::kStock);
 }
 
-TEST(ChooseMkl, LeavesLibTorchsOwnAnswerWhereItIsStock) {
+TEST(MklDispatch, KeepsLibTorchsAnswerWhereItIsStock) {
   if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
   set_mkl_dispatch(Mkl::kStock);
   const auto stock = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "mkl_serv_intel_cpu_true"));
   EXPECT_EQ(mkl_serv_intel_cpu_true(), stock());
 }
 
-TEST(ChooseMkl, KeepsResultsWithinRounding) {
+TEST(MklDispatch, KeepsResultsWithinRounding) {
   if (!has_mkl()) GTEST_SKIP() << "this LibTorch has no MKL";
   in_own_process([] {  // MKL asks once
     set_mkl_dispatch(Mkl::kNative);
@@ -50,7 +50,7 @@ TEST(ChooseMkl, KeepsResultsWithinRounding) {
   });
 }
 
-/// Page faults while 64 MB are taken and written, the second time.
+/// Page faults while 64 MB are allocated and written, the second time.
 int64_t faults_again() {
   constexpr std::size_t kBytes = 64 << 20;
   const auto faults = [] {
@@ -70,8 +70,8 @@ int64_t faults_again() {
   return faults() - before;
 }
 
-TEST(ChooseMalloc, KeepsFreedMemoryWhereItIsTuned) {
-  in_own_process([] {  // malloc cannot be asked back
+TEST(MallocTuning, KeepsFreedMemoryWhereItIsTuned) {
+  in_own_process([] {  // malloc's settings cannot be read or reset
     set_malloc_tuning(Malloc::kStock);
     const int64_t stock = faults_again();
     set_malloc_tuning(Malloc::kTuned);

@@ -50,7 +50,7 @@ class Reports : public testing::Test {
     made.iterations = repetitions;
     return {made};
   }
-  /// A pass over a step of `us`, half of which is matmul's.
+  /// A pass with steps of `us` microseconds; matmul takes half of the time.
   static TimedPass pass(double us) {
     const double seconds = us * 1e-6;
     StepProfile profile{.steps = 1, .cpu_seconds = seconds, .ops = {}, .series = {}};
@@ -88,7 +88,7 @@ TEST_F(Reports, JoinRepetitionsAndAggregates) {
   EXPECT_EQ(names(), (std::vector<std::string>{"second", "second", "second", "second_mean"}));
 }
 
-TEST_F(Reports, WaitForNoAggregatesOfASingleMeasuredRun) {
+TEST_F(Reports, ExpectNoAggregatesOfASingleMeasuredRun) {
   auto runs = repeated(0, 2);
   fail(runs[1], "no memory");
   reporter.ReportRuns(runs);
@@ -97,13 +97,13 @@ TEST_F(Reports, WaitForNoAggregatesOfASingleMeasuredRun) {
   EXPECT_EQ(failure(sink.results[0].failures.at(0)), "no memory");
 }
 
-TEST_F(Reports, OfAggregatesOnlyAreWhole) {
+TEST_F(Reports, MayHaveAggregatesOnly) {
   reporter.ReportRuns(mean(0, 2));
   reporter.ReportRuns(mean(1, 2));
   EXPECT_EQ(sink.results.size(), 2U);
 }
 
-TEST_F(Reports, LoseNoRowWhoseAggregatesDoNotCome) {
+TEST_F(Reports, KeepRowsWithoutAggregates) {
   reporter.ReportRuns(repeated(0, 2));
   reporter.ReportRuns(repeated(1, 2));
   EXPECT_EQ(sink.results.size(), 1U);
@@ -111,7 +111,7 @@ TEST_F(Reports, LoseNoRowWhoseAggregatesDoNotCome) {
   EXPECT_EQ(sink.results.size(), 2U);
 }
 
-TEST_F(Reports, TakeTheLastPassesOfTheirOwnRow) {
+TEST_F(Reports, UseTheLastPassesOfTheirOwnRow) {
   for (const double us : {1, 2, 10, 20}) records[0].passes.push_back(pass(us));
   for (const double us : {3, 30, 40}) records[1].passes.push_back(pass(us));  // interleaved
   reporter.ReportRuns(repeated(0, 2));
@@ -123,7 +123,7 @@ TEST_F(Reports, TakeTheLastPassesOfTheirOwnRow) {
   EXPECT_EQ(records[1].passes.size(), 3U);
 }
 
-TEST_F(Reports, HoldARowForEachOpTypeAfterEachPart) {
+TEST_F(Reports, HaveRowsOfOpTypesAfterRepetitionsAndAggregates) {
   for (const double us : {10, 20}) records[0].passes.push_back(pass(us));
   reporter.ReportRuns(repeated(0, 2));
   reporter.ReportRuns(mean(0, 2));
@@ -136,7 +136,7 @@ TEST_F(Reports, HoldARowForEachOpTypeAfterEachPart) {
   EXPECT_DOUBLE_EQ(sink.results.back().runs[5].real_accumulated_time / 2, 7.5e-6);
 }
 
-TEST_F(Reports, HoldFiniteCountersOnly) {
+TEST_F(Reports, HaveFiniteCountersOnly) {
   auto runs = repeated(0, 1);
   runs[0].counters["flops"] = 1;
   runs[0].counters["bytes"] = NAN;
@@ -147,7 +147,7 @@ TEST_F(Reports, HoldFiniteCountersOnly) {
   EXPECT_EQ(counters.at("flops_pct_peak").flags, benchmark::Counter::kDefaults);
 }
 
-TEST_F(Reports, HoldSamplesOfRowsThatKeepThem) {
+TEST_F(Reports, HaveSamplesOfRowsThatKeepThem) {
   rows[0].samples = true;
   for (const auto& us : {std::vector<double>{1, 2}, std::vector<double>{3, 4}}) {
     TimedPass made = pass(2);

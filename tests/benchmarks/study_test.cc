@@ -37,12 +37,13 @@ TEST_P(EveryStudy, RunsEachRowOnceAndEveryWorkload) {
                                               "seq2seq", "speech", "vgg"}));
 }
 
-TEST_P(EveryStudy, WatchesStepsAtFathomsBatchAndWeighsThemAtMostThreads) {
-  const std::string most = std::to_string(fixtures::usable_cores());
-  for (const auto& row : rows("^vgg/.*batch:8/")) {
+TEST_P(EveryStudy, ProfilesStepsAtFathomsBatchAndMeasuresTheirMemoryAtMaxThreads) {
+  const std::string max_threads = "threads:" + std::to_string(fixtures::usable_cores()) + "/";
+  const auto steps = rows("^vgg/.*batch:8/");
+  ASSERT_FALSE(steps.empty());
+  for (const auto& row : steps) {
     EXPECT_EQ(row.profiling, Profiling::kOpTypes) << row.name;
-    EXPECT_EQ(row.memory != nullptr, row.name.find("threads:" + most + "/") != std::string::npos)
-        << row.name;
+    EXPECT_EQ(row.memory != nullptr, row.name.find(max_threads) != std::string::npos) << row.name;
   }
 }
 
@@ -53,7 +54,7 @@ TEST_P(EveryStudy, SweepsBatchesAroundFathoms) {
   EXPECT_TRUE(rows("^vgg/infer/.*batch:2/").empty());
 }
 
-TEST_P(EveryStudy, RunsOpsColdOnTheStepsOwnCodeOnly) {
+TEST_P(EveryStudy, RunsColdOpsOnlyWithTheBackendOfTheSteps) {
   EXPECT_FALSE(rows("^op/conv2d/residual/.*cache:hot/backend:torch").empty());
   EXPECT_FALSE(rows("^op/conv2d/residual/.*cache:cold/backend:torch").empty());
   EXPECT_TRUE(rows("cache:cold/backend:onednn").empty());
@@ -63,7 +64,7 @@ TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
   std::map<std::string, Peak> known;
   for (const auto& row : rows()) {
     known[flops_peak_name(row.device, row.threads, row.precision)] = {.rate = 1e11 * row.threads,
-                                                                      .from = "made up"};
+                                                                      .from = "the test"};
   }
   Peaks peaks(known);
   const auto all = expected_seconds(rows(), peaks);
@@ -89,7 +90,7 @@ TEST(Study, WritesSamplesBesideItsFile) {
   EXPECT_EQ(parsed(elsewhere).samples, "steps.jsonl");
 }
 
-TEST(Study, SettlesItsRowsItself) {
+TEST(Study, ExcludesOptionsThatItSetsItself) {
   const std::vector<std::string> arguments{"--fathom_study=short", "--benchmark_out=run.json"};
   for (const char* other : {"--fathom_batch=4", "--fathom_cache=hot", "--fathom_backend=torch",
                             "--fathom_profile", "--fathom_memory", "--fathom_shapes=mine.json",

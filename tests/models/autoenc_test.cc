@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kPixels = 784;
 constexpr uint64_t kNoiseSeed = 9;
 
-/// [out, in] · x + b in plain loops.
+/// weight [out, in] · x + bias in plain loops.
 std::vector<double> dense(const torch::OrderedDict<std::string, at::Tensor>& parameters,
                           const std::string& layer, const std::vector<double>& x) {
   const at::Tensor& weight = parameters[layer + ".weight"];
@@ -32,8 +32,8 @@ std::vector<double> tanh(std::vector<double> x) {
   return x;
 }
 
-/// The released code's loss: squared error over all images and the mean of their divergences;
-/// Kingma and Welling's, equation 10 with one sample: both as means.
+/// The loss of the released code: the sum of the squared errors and the mean divergence of the
+/// images. If `kingma`: the mean of both (Kingma and Welling, equation 10 with one sample).
 double reference(torch::nn::Module& net, const at::Tensor& images, bool kingma) {
   const auto parameters = net.named_parameters();
   const auto count = images.size(0);
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, Autoenc, testing::Values("autoenc", "autoenc_king
 
 TEST_P(Autoenc, AgreesWithPlainLoopsInFloat64) {
   const auto net = workload(GetParam()).make(Scale::kSmall);
-  fixtures::Batch batch = net->pool({.batch = 3, .seed = 2}).batches[0];
+  fixtures::Batch batch = net->batches({.batch = 3, .seed = 2}).batches[0];
   batch[0] = batch[0].to(at::kDouble);
   net->module().to(at::kDouble);
   tests::expect_gradients(
@@ -95,7 +95,7 @@ TEST_P(Autoenc, AgreesWithPlainLoopsInFloat64) {
 TEST_P(Autoenc, SamplesInInferenceToo) {
   const auto net = workload(GetParam()).make(Scale::kSmall);
   net->module().eval();
-  const auto batch = net->pool({.batch = 3}).batches[0];
+  const auto batch = net->batches({.batch = 3}).batches[0];
   EXPECT_FALSE(net->infer(batch).equal(net->infer(batch)));
 }
 
@@ -103,7 +103,7 @@ TEST(AutoencTraining, HalvesTheLoss) {
   fixtures::set_threads(1);
   at::manual_seed(1);
   const auto net = workload("autoenc").make(Scale::kFull);
-  const auto batches = net->pool({.batch = 128, .count = 10}).batches;
+  const auto batches = net->batches({.batch = 128, .count = 10}).batches;
   const auto epoch = [&] {
     double sum = 0;
     for (const auto& batch : batches) {
@@ -122,7 +122,7 @@ TEST(AutoencTraining, HalvesTheLoss) {
 TEST(Adagrad, KeepsOneBufferAParameter) {
   const auto net = workload("autoenc_kingma").make(Scale::kSmall);
   EXPECT_TRUE(net->optimizer_state().empty());
-  net->loss(net->pool({.batch = 2}).batches[0]).backward();
+  net->loss(net->batches({.batch = 2}).batches[0]).backward();
   net->update();
   EXPECT_EQ(net->optimizer_state().size(), net->module().parameters().size());
 }

@@ -9,13 +9,13 @@
 namespace fathom::models {
 namespace {
 
-/// Stride 1, zero padding on all sides.
+/// A convolution with stride 1 and zero padding on all sides.
 struct GroupedConv {
   int64_t groups;
   int64_t padding;
 };
 
-/// Output and gradients of a convolution in float64, one product after the other.
+/// Output and gradients of a convolution in float64, from plain loops.
 struct ConvResult {
   at::Tensor y;
   at::Tensor dx;
@@ -41,7 +41,7 @@ ConvResult grouped_conv(const GroupedConv& conv, const at::Tensor& x, const at::
           for (int64_t j = 0; j < t.size(3); ++j) visit(n, c, i, j);
   };
   each(g, [&](int64_t n, int64_t o, int64_t i, int64_t j) {
-    const int64_t first = o / (w.size(0) / conv.groups) * w.size(1);  // channel of o's group
+    const int64_t first = o / (w.size(0) / conv.groups) * w.size(1);  // channel of the group of o
     y[n][o][i][j] = bias[o];
     db[o] += gradient[n][o][i][j];
     each(w.slice(0, o, o + 1), [&](int64_t, int64_t c, int64_t r, int64_t s) {
@@ -60,13 +60,14 @@ class GroupedConvolution
     : public testing::TestWithParam<std::tuple<fixtures::Device, at::ScalarType>> {
  protected:
   void SetUp() override {
-    fixtures::absence(fixtures::Device::kCuda);  // before the first convolution
+    fixtures::absence(
+        fixtures::Device::kCuda);  // loads the CUDA libraries before the first convolution
     const std::string& why = fixtures::absence(std::get<0>(GetParam()));
     if (!why.empty()) GTEST_SKIP() << why;
   }
 };
 
-/// The second convolution of a small alexnet.
+/// The second convolution of the small alexnet.
 TEST_P(GroupedConvolution, IsThatOfFloat64WithItsGradients) {
   const auto [device, type] = GetParam();
   fixtures::allow_tf32(false);
@@ -85,7 +86,7 @@ TEST_P(GroupedConvolution, IsThatOfFloat64WithItsGradients) {
   };
   const ConvResult expected =
       grouped_conv(conv, exact(x), exact(layer->weight), exact(layer->bias), exact(g));
-  // On a CPU without AVX-512 LibTorch's bf16 is off by 3.8e-2.
+  // On a CPU without AVX-512 LibTorch's bf16 has an error of 3.8e-2.
   const bool coarse = device == fixtures::Device::kCpu && at::get_cpu_capability() == "AVX2";
   const double limit = type == at::kFloat ? 1e-5 : coarse ? 5e-2 : 3e-2;
   const auto check = [&](const at::Tensor& found, const at::Tensor& reference) {

@@ -1,13 +1,15 @@
-// What the image networks promise beside the table's facts (models_test.cc).
+// Tests of the image networks alone. models_test.cc tests every workload.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "fixtures/machine/device.h"
 #include "models/layers.h"
 #include "models/step.h"
 #include "models/table.h"
@@ -34,24 +36,46 @@ TEST(ImageWorkloads, TrainAndInferOnFiles) {
   }
 }
 
+class FullImageNetwork : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Table, FullImageNetwork, testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (const auto& row : workloads()) {
+                             if (row.dataset == "ImageNet") names.emplace_back(row.name);
+                           }
+                           return names;
+                         }()),
+                         [](const auto& network) { return network.param; });
+
+/// Activations of full networks neither explode nor vanish.
+TEST_P(FullImageNetwork, StartsNearTheLossOfChance) {
+  fixtures::set_threads(1);
+  const WorkloadRow& row = workload(GetParam());
+  Step step(row, {.batch = row.batch});
+  step.forward();
+  const auto loss = step.result().item<double>();
+  EXPECT_GT(loss, std::log(1000) - 0.2);  // logits of variance v start at ln 1000 + v / 2
+  EXPECT_LT(loss, std::log(1000) + 1.5);
+}
+
 TEST(Vgg, KeepsOneMomentumBufferAParameter) {
   const auto vgg = workload("vgg").make(Scale::kSmall);
   EXPECT_TRUE(vgg->optimizer_state().empty());
-  vgg->loss(vgg->pool({.batch = 2}).batches[0]).backward();
+  vgg->loss(vgg->batches({.batch = 2}).batches[0]).backward();
   vgg->update();
   EXPECT_EQ(vgg->optimizer_state().size(), vgg->module().parameters().size());
 }
 
 TEST(Vgg, DropsOutInTrainingOnly) {
   const auto vgg = workload("vgg").make(Scale::kSmall);
-  const auto batch = vgg->pool({.batch = 2}).batches[0];
+  const auto batch = vgg->batches({.batch = 2}).batches[0];
   vgg->module().eval();
   EXPECT_TRUE(at::equal(vgg->infer(batch), vgg->infer(batch)));
   vgg->module().train();
   EXPECT_FALSE(at::equal(vgg->infer(batch), vgg->infer(batch)));
 }
 
-/// Every buffer that is not counted among the parameters: the running statistics.
+/// Copies of the buffers: the running statistics of batch normalisation.
 std::vector<at::Tensor> statistics(Workload& workload) {
   std::vector<at::Tensor> copies;
   for (const auto& buffer : workload.module().buffers()) copies.push_back(buffer.clone());
@@ -60,7 +84,7 @@ std::vector<at::Tensor> statistics(Workload& workload) {
 
 TEST(Residual, MovesItsStatisticsInTrainingOnly) {
   const auto residual = workload("residual").make(Scale::kSmall);
-  const auto batch = residual->pool({.batch = 2}).batches[0];
+  const auto batch = residual->batches({.batch = 2}).batches[0];
   const auto before = statistics(*residual);
   ASSERT_FALSE(before.empty());
   residual->module().eval();
@@ -76,7 +100,7 @@ TEST(Residual, MovesItsStatisticsInTrainingOnly) {
 }
 
 TEST(SamePad, PutsTheOddPixelBehind) {
-  // TensorFlow's SAME: 11 x 11 with stride 4 on 224 pads 3 and 4 (models of 2016 rely on it).
+  // TensorFlow's SAME padding for 11 x 11 with stride 4 on 224 pixels is 3 before and 4 after.
   const at::Tensor padded = SamePad(11, 4)->forward(at::ones({1, 1, 224, 224}));
   EXPECT_EQ(padded.size(2), 224 + 3 + 4);
   EXPECT_EQ(padded[0][0][2].sum().item<float>(), 0);
@@ -91,7 +115,7 @@ TEST(SamePad, LeavesAnEvenFitAlone) {
 
 TEST(Adam, KeepsTwoBuffersAParameter) {
   const auto repo = workload("vgg_repo").make(Scale::kSmall);
-  repo->loss(repo->pool({.batch = 2}).batches[0]).backward();
+  repo->loss(repo->batches({.batch = 2}).batches[0]).backward();
   repo->update();
   EXPECT_EQ(repo->optimizer_state().size(), 2 * repo->module().parameters().size());
 }

@@ -198,7 +198,7 @@ TEST(NetworkOpMatch, GivesTheRowsOfRealCalls) {
     for (const auto& [pass, fields] : found) {
       const auto op = make_op(type, pass, fields);
       const Tensors outputs = op->call(op->inputs(1))();
-      // Ids of several axes are one list in a row.
+      // The op has the ids of several axes as one list.
       if (pass == kForward && found.size() <= 3) {
         EXPECT_EQ(outputs[0].numel(), result.numel()) << type;
       }

@@ -16,10 +16,10 @@
 
 namespace fathom::tests {
 
-/// Of either language, as Scale::kSmall has them.
+/// Size of both vocabularies at Scale::kSmall.
 inline constexpr int64_t kWords = 50;
 
-/// The network of seq2seq on one sentence after the other, in plain loops.
+/// The seq2seq network in plain loops over sentences.
 class Seq2seqReference {
  public:
   using Vector = std::vector<double>;
@@ -44,7 +44,7 @@ class Seq2seqReference {
     return sum / static_cast<double>(size);
   }
 
-  /// Logits [positions][words], each position with the likeliest word of the one before.
+  /// Logits [positions][words]. Each position reads the likeliest word of the one before.
   std::vector<Vector> translate(const fixtures::Batch& batch, int64_t n) const {
     std::vector<Vector> logits;
     decode(batch, n, [&](int64_t /*t*/, const Vector& output) {
@@ -98,7 +98,8 @@ class Seq2seqReference {
     }
   }
 
-  /// Calls `next` with each position's number and output; it gives the next position's word.
+  /// Calls `next` with the index and the output of each position. It returns the word that the next
+  /// position reads.
   void decode(const fixtures::Batch& batch, int64_t n,
               const std::function<int64_t(int64_t, const Vector&)>& next) const {
     std::vector<State> states(3);
@@ -117,10 +118,10 @@ class Seq2seqReference {
       memory.push_back(x);
       keys.push_back(product("keys", x));
     }
-    Vector read(kWidth, 0);
+    Vector context(kWidth, 0);
     int64_t word = batch[fixtures::kTargetIds][0][n].item<int64_t>();
     for (int64_t t = 0; t + 1 < batch[fixtures::kTargetIds].size(0); ++t) {
-      Vector x = dense("merge_input", joined(row("target_words", word), read));
+      Vector x = dense("merge_input", joined(row("target_words", word), context));
       Vector all;
       for (std::size_t layer = 0; layer < 3; ++layer) {
         const std::string number = std::to_string(layer);
@@ -130,24 +131,24 @@ class Seq2seqReference {
         x = states[layer].h;
         all = joined(joined(all, states[layer].c), states[layer].h);
       }
-      read = attend(memory, keys, dense("query", all));
-      word = next(t, dense("merge_output", joined(x, read)));
+      context = attend(memory, keys, dense("query", all));
+      word = next(t, dense("merge_output", joined(x, context)));
     }
   }
 
   Vector attend(const std::vector<Vector>& memory, const std::vector<Vector>& keys,
                 const Vector& query) const {
-    Vector read(kWidth, 0);
+    Vector context(kWidth, 0);
     double total = 0;
     for (std::size_t t = 0; t < memory.size(); ++t) {
       Vector inner(kWidth);
       for (std::size_t k = 0; k < kWidth; ++k) inner[k] = std::tanh(keys[t][k] + query[k]);
       const double share = std::exp(product("score", inner)[0]);
-      for (std::size_t k = 0; k < kWidth; ++k) read[k] += share * memory[t][k];
+      for (std::size_t k = 0; k < kWidth; ++k) context[k] += share * memory[t][k];
       total += share;
     }
-    for (double& value : read) value /= total;
-    return read;
+    for (double& value : context) value /= total;
+    return context;
   }
 
   double sampled_loss(const Vector& output, int64_t label, const ops::Candidates& candidates,

@@ -47,7 +47,7 @@ class Seq2seq : public testing::Test {
 };
 
 TEST_F(Seq2seq, AgreesWithPlainLoopsInFloat64) {
-  fixtures::Batch batch = seq2seq->pool({.batch = 2, .seed = 2}).batches[0];
+  fixtures::Batch batch = seq2seq->batches({.batch = 2, .seed = 2}).batches[0];
   batch[kTargetWeights] = batch[kTargetWeights].to(at::kDouble);
   seq2seq->module().to(at::kDouble);
   const tests::Seq2seqReference reference(seq2seq->module());
@@ -63,7 +63,7 @@ TEST_F(Seq2seq, AgreesWithPlainLoopsInFloat64) {
 }
 
 TEST_F(Seq2seq, TranslatesWithItsOwnWords) {
-  fixtures::Batch batch = seq2seq->pool({.batch = 3, .seed = 2}).batches[0];
+  fixtures::Batch batch = seq2seq->batches({.batch = 3, .seed = 2}).batches[0];
   seq2seq->module().to(at::kDouble);
   const torch::NoGradGuard no_grad;
   const at::Tensor logits = seq2seq->infer(batch);
@@ -80,7 +80,7 @@ TEST_F(Seq2seq, TranslatesWithItsOwnWords) {
 }
 
 TEST_F(Seq2seq, OverfitsOneBatchAndTranslatesIt) {
-  const auto batch = seq2seq->pool({.batch = 4, .seed = 3}).batches[0];
+  const auto batch = seq2seq->batches({.batch = 4, .seed = 3}).batches[0];
   const auto step = [&] {
     const at::Tensor loss = seq2seq->loss(batch);
     loss.backward();
@@ -98,7 +98,7 @@ TEST_F(Seq2seq, OverfitsOneBatchAndTranslatesIt) {
 }
 
 TEST_F(Seq2seq, GivesWordsTheGradientsOfTheirRowsOnly) {
-  const auto batch = seq2seq->pool({.batch = 4, .seed = 3}).batches[0];
+  const auto batch = seq2seq->batches({.batch = 4, .seed = 3}).batches[0];
   seq2seq->loss(batch).backward();
   for (const auto& parameter : seq2seq->module().named_parameters()) {
     const at::Tensor gradient = parameter->grad();
@@ -110,7 +110,7 @@ TEST_F(Seq2seq, GivesWordsTheGradientsOfTheirRowsOnly) {
 }
 
 TEST_F(Seq2seq, ClipsTheNormOfAllGradientsTogether) {
-  const auto batch = seq2seq->pool({.batch = 4, .seed = 3}).batches[0];
+  const auto batch = seq2seq->batches({.batch = 4, .seed = 3}).batches[0];
   const auto before = copies();
   (seq2seq->loss(batch) * 1000).backward();
   seq2seq->update();
@@ -123,7 +123,7 @@ TEST_F(Seq2seq, ClipsTheNormOfAllGradientsTogether) {
 }
 
 TEST_F(Seq2seq, SlowsDownWhereTheLossIsAboveTheLastThree) {
-  const auto batch = seq2seq->pool({.batch = 4, .seed = 3}).batches[0];
+  const auto batch = seq2seq->batches({.batch = 4, .seed = 3}).batches[0];
   std::vector<double> losses;
   double rate = 0.5;
   const auto step = [&](double factor) {
@@ -136,7 +136,7 @@ TEST_F(Seq2seq, SlowsDownWhereTheLossIsAboveTheLastThree) {
     }
   };
   for (int i = 0; i < 20; ++i) {
-    step(0);  // only the candidates change
+    step(0);  // only the candidates differ
     seq2seq->update();
   }
   step(1e-3);
@@ -147,10 +147,11 @@ TEST_F(Seq2seq, SlowsDownWhereTheLossIsAboveTheLastThree) {
   EXPECT_TRUE(bias.detach().allclose(expected, 1e-6, 1e-9));
 }
 
-/// With logits near zero the loss is ln V + ln Q for a label that Q candidates of 512 should be.
+/// With logits near zero the loss is ln V + ln Q. Q is the expected count of the label among the
+/// candidates.
 TEST_F(Seq2seq, StartsAtTheLossOfWordsAtRandom) {
   const auto full = workload("seq2seq_5x10").make(Scale::kFull);
-  const auto batch = full->pool({.batch = 64, .seed = 2}).batches[0];
+  const auto batch = full->batches({.batch = 64, .seed = 2}).batches[0];
   const torch::NoGradGuard no_grad;
   const at::Tensor labels = batch[kTargetIds].slice(0, 1).to(at::kDouble);
   const at::Tensor share = (1 / (labels + 1)).log1p() / std::log(40'001.0);

@@ -21,7 +21,8 @@ double log_sum(double a, double b) {
   return most + std::log(std::exp(a - most) + std::exp(b - most));
 }
 
-/// -log of the probability of all paths that spell `labels`: Graves et al. 2006, equations 6 and 7.
+/// -log of the probability of all paths that collapse to `labels` (Graves et al. 2006, equations 6
+/// and 7).
 double ctc(const std::vector<Vector>& log_probabilities, const std::vector<int64_t>& labels,
            int64_t blank) {
   const std::size_t states = 2 * labels.size() + 1;
@@ -44,7 +45,7 @@ double ctc(const std::vector<Vector>& log_probabilities, const std::vector<int64
   return -log_sum(alpha[states - 1], alpha[states - 2]);
 }
 
-/// The network of Hannun et al. 2014, equations 1 to 5, one utterance after the other.
+/// The network of Hannun et al. 2014, equations 1 to 5, in plain loops over utterances.
 class Reference {
  public:
   explicit Reference(torch::nn::Module& net) : parameters_(net.named_parameters()) {}
@@ -137,7 +138,7 @@ class Speech : public testing::Test {
 
 TEST_F(Speech, AgreesWithPlainLoopsInFloat64) {
   const auto speech = workload("speech").make(Scale::kSmall);
-  fixtures::Batch batch = speech->pool({.batch = 2, .seed = 2}).batches[0];
+  fixtures::Batch batch = speech->batches({.batch = 2, .seed = 2}).batches[0];
   batch[fixtures::kFeatures] = batch[fixtures::kFeatures].to(at::kDouble);
   speech->module().to(at::kDouble);
   const Reference reference(speech->module());
@@ -148,7 +149,7 @@ TEST_F(Speech, AgreesWithPlainLoopsInFloat64) {
 
 TEST_F(Speech, HalvesItsLossOnPhonesThatCanBeLearnt) {
   const auto speech = workload("speech").make(Scale::kSmall);
-  const auto batches = speech->pool({.batch = 8, .count = 4, .seed = 3}).batches;
+  const auto batches = speech->batches({.batch = 8, .count = 4, .seed = 3}).batches;
   const auto round = [&] {
     double sum = 0;
     for (const auto& batch : batches) {

@@ -17,7 +17,7 @@ constexpr int64_t kPlaces = 7;
 constexpr int64_t kWidth = 4;
 constexpr int64_t kKeyWidth = 5;
 
-/// What the attention is given, as parameters of a module.
+/// Inputs of the attention.
 struct Given : tests::Inputs {
   Given()
       : memory(given("memory", {kSamples, kPlaces, kWidth})),
@@ -31,7 +31,7 @@ struct Given : tests::Inputs {
   at::Tensor score;
 };
 
-/// Σ read · weights in plain loops.
+/// Σ context · weights in plain loops.
 double reference(const Given& given, const at::Tensor& weights) {
   double sum = 0;
   for (int64_t n = 0; n < kSamples; ++n) {

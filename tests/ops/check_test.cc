@@ -16,7 +16,7 @@ namespace {
 
 using fixtures::Precision;
 
-constexpr int64_t kMany = 100'000;  // more than one thread compares
+constexpr int64_t kMany = 100'000;  // enough for several threads
 
 std::string complaint(const Tensors& found, const Tensors& expected,
                       Precision precision = Precision::kFp32, double tolerance_factor = 1) {
@@ -28,7 +28,7 @@ std::string complaint(const Tensors& found, const Tensors& expected,
   return "";
 }
 
-/// Ones, but for one element far into them.
+/// Ones, except for one element near the end.
 at::Tensor ones_but(double value) {
   at::Tensor made = at::ones({10, kMany / 10});
   made[9][kMany / 10 - 2] = value;

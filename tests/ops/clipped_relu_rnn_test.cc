@@ -17,7 +17,7 @@ constexpr int64_t kFrames = 7;
 constexpr int64_t kUtterances = 4;
 constexpr int64_t kWidth = 5;
 
-/// What the recurrence is given, as parameters of a module.
+/// Inputs of the recurrence.
 struct Given : tests::Inputs {
   Given()
       : x(given("x", {kFrames, kUtterances, kWidth}, 8)),
@@ -29,7 +29,7 @@ struct Given : tests::Inputs {
 
 const std::vector<int64_t> kLengths{kFrames, 1, 4, 6};
 
-/// Σ weights · h with h in plain loops, each utterance by itself.
+/// Σ weights · h, with h from plain loops over each utterance.
 double reference(const Given& given, const at::Tensor& weights, Direction direction) {
   const auto* x = given.x.const_data_ptr<double>();
   const auto* recurrent = given.recurrent.const_data_ptr<double>();
@@ -84,11 +84,11 @@ TEST_P(ClippedReluRnn, ClipsBothSidesAndEndsWithTheUtterance) {
   const c10::NoGradGuard no_grad;
   const at::Tensor h = clipped_relu_rnn(given.x, given.recurrent, at::tensor(kLengths), GetParam());
   EXPECT_EQ(h.min().item<double>(), 0);
-  EXPECT_EQ(h.max().item<double>(), kClip);  // some of it, with x this large
+  EXPECT_EQ(h.max().item<double>(), kClip);  // x is large enough
   EXPECT_EQ(h.select(1, 1).slice(0, 1).abs().max().item<double>(), 0);
 }
 
-TEST_P(ClippedReluRnn, DoesNotSeeWhatFollowsAnUtterance) {
+TEST_P(ClippedReluRnn, IgnoresFramesAfterTheEndOfAnUtterance) {
   Given given;
   const c10::NoGradGuard no_grad;
   const at::Tensor lengths = at::tensor(kLengths);

@@ -40,7 +40,7 @@ void expect_right(const Op& op, Backend backend, Precision precision) {
   }
 }
 
-// One test, as each is a process and a GPU takes seconds to come up.
+// One test, because a process needs seconds to initialise a GPU.
 TEST(CudaVendors, AgreeWithFloat64) {
   if (const auto& why = fixtures::absence(Device::kCuda); !why.empty()) GTEST_SKIP() << why;
   for (const Case& one : op_cases()) {

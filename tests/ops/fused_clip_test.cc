@@ -23,7 +23,7 @@ double norm(const List& tensors) {
   return at::cat(flat).norm().item<double>();
 }
 
-/// LibTorch's, over gradients of `parameters` that nobody reads.
+/// The result of LibTorch's clip_grad_norm_.
 List theirs(const List& gradients, double largest) {
   List parameters;
   for (const auto& gradient : gradients) {
@@ -64,13 +64,13 @@ TEST_F(FusedClip, AgreesWithLibTorchsOnFloat64) {
   }
 }
 
-TEST_F(FusedClip, BringsTheNormDownToTheLargest) {
+TEST_F(FusedClip, ScalesTheNormToTheLimit) {
   const List gradients{at::randn({300}), at::randn({7, 11})};
   fused_clip(gradients, 0.5);
   EXPECT_NEAR(norm(gradients), 0.5, 1e-6);
 }
 
-TEST_F(FusedClip, LeavesWhatIsWithinToTheBit) {
+TEST_F(FusedClip, DoesNotChangeGradientsBelowTheLimit) {
   const List gradients{at::randn({300})};
   const List before = converted(gradients, at::kFloat);
   fused_clip(gradients, 100);
@@ -78,13 +78,13 @@ TEST_F(FusedClip, LeavesWhatIsWithinToTheBit) {
 }
 
 TEST_F(FusedClip, SumsMillionsOfSquaresWithoutLoss) {
-  // In floats one after the other the sum would stay at 2^24.
+  // A sequential sum in float would stop at 2^24.
   const List gradients{at::full({1 << 25}, 1.0F)};
   fused_clip(gradients, 1);
   EXPECT_NEAR(gradients[0][0].item<double>(), 1 / std::sqrt(double{1 << 25}), 1e-10);
 }
 
-TEST_F(FusedClip, HidesNoNan) {
+TEST_F(FusedClip, PropagatesNan) {
   const List gradients{at::full({2}, 1.0F), at::full({1}, std::numeric_limits<float>::quiet_NaN())};
   fused_clip(gradients, 1);
   EXPECT_TRUE(gradients[0].isnan().all().item<bool>());

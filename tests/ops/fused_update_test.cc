@@ -23,12 +23,12 @@ namespace fathom::ops {
 namespace {
 
 constexpr int kSteps = 3;
-constexpr Momentum kMomentum{.rate = 0.01, .momentum = 0.9, .decay = 5e-4};
+constexpr Momentum kMomentum{.rate = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
 constexpr Adam kAdam{.rate = 1e-3};
-constexpr Adagrad kAdagrad{.rate = 0.01, .decay = 0.1};
-constexpr RmsProp kRmsProp{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01};
+constexpr Adagrad kAdagrad{.rate = 0.01, .weight_decay = 0.1};
+constexpr RmsProp kRmsProp{.rate = 2.5e-4, .alpha = 0.95, .epsilon = 0.01};
 
-/// Takes a step with the parameters' gradients.
+/// One optimizer step with these gradients.
 using Steps = std::function<void(const List& gradients)>;
 
 template <typename Optimizer, typename Options>
@@ -39,21 +39,21 @@ Steps theirs(const List& parameters, const Options& options) {
   };
 }
 
-/// LibTorch's optimizers, but for RMSProp, whose form it does not have: that in plain loops.
+/// LibTorch's optimizers, except for RMSProp: LibTorch has no form with epsilon inside the root.
 Steps reference(const Sgd& rule, const List& parameters) {
   return theirs<torch::optim::SGD>(parameters, torch::optim::SGDOptions(rule.rate));
 }
 Steps reference(const Momentum& rule, const List& parameters) {
   return theirs<torch::optim::SGD>(
       parameters,
-      torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.decay));
+      torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.weight_decay));
 }
 Steps reference(const Adam& rule, const List& parameters) {
   return theirs<torch::optim::Adam>(parameters, torch::optim::AdamOptions(rule.rate));
 }
 Steps reference(const Adagrad& rule, const List& parameters) {
   return theirs<torch::optim::Adagrad>(
-      parameters, torch::optim::AdagradOptions(rule.rate).weight_decay(rule.decay));
+      parameters, torch::optim::AdagradOptions(rule.rate).weight_decay(rule.weight_decay));
 }
 Steps reference(const RmsProp& rule, const List& parameters) {
   List squares;
@@ -64,7 +64,7 @@ Steps reference(const RmsProp& rule, const List& parameters) {
       auto* square = squares[i].mutable_data_ptr<double>();
       const auto* g = gradients[i].const_data_ptr<double>();
       for (int64_t j = 0; j < parameters[i].numel(); ++j) {
-        square[j] = rule.decay * square[j] + (1 - rule.decay) * g[j] * g[j];
+        square[j] = rule.alpha * square[j] + (1 - rule.alpha) * g[j] * g[j];
         p[j] -= rule.rate * g[j] / std::sqrt(square[j] + rule.epsilon);
       }
     }
@@ -77,7 +77,7 @@ List draw(const List& like) {
   return drawn;
 }
 
-/// kSteps of ours, with the gradients that `next` gives for each.
+/// kSteps steps of our kernels, each with the gradients that `next` returns.
 void ours(UpdateRule rule, const List& parameters, const std::function<List()>& next) {
   std::vector<List> lists{parameters, {}};
   const auto states = std::visit([](const auto& one) { return one.kStates; }, rule);
@@ -153,7 +153,7 @@ TEST_P(FusedUpdate, OnCudaAgreesWithTheCpu) {
 }
 
 TEST(RmsProp, RootsAfterAddingEpsilon) {
-  // g = 1e-3 from a mean square of 1: LibTorch's form would move by 2.6e-7 in its first step.
+  // g = 1e-3, mean square 1. With epsilon outside the root the step would be 2.6e-7.
   const at::Tensor p = at::zeros({1}, at::kDouble);
   fused_update(kRmsProp, {{p}, {at::full({1}, 1e-3, at::kDouble)}, {at::ones({1}, at::kDouble)}});
   EXPECT_NEAR(p.item<double>(), -2.5e-7 / std::sqrt(0.95 + 0.05e-6 + 0.01), 1e-15);

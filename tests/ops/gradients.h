@@ -16,7 +16,7 @@ namespace fathom::tests {
 
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-/// An op's inputs, for expect_gradients.
+/// Named inputs of an op for expect_gradients().
 struct Inputs {
   at::Tensor given(const char* name, at::IntArrayRef shape, double scale = 1) {
     return tensors[name] = (at::randn(shape, at::kDouble) * scale).requires_grad_();
@@ -25,9 +25,9 @@ struct Inputs {
   NamedTensors tensors;
 };
 
-/// Compares a loss and its gradients with a reference that computes the same loss by other means
-/// from `parameters`, which are double: the value, and at up to `most` evenly spread elements of
-/// every trainable parameter the gradient against central differences.
+/// Compares `loss` with `reference`, another implementation of the same function of `parameters`
+/// (double), and its gradients with central differences of `reference`. Checks about `most` evenly
+/// spread elements of every trainable parameter.
 inline void expect_gradients(const NamedTensors& parameters,
                              const std::function<at::Tensor()>& loss,
                              const std::function<double()>& reference, int64_t most) {

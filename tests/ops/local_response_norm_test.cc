@@ -18,13 +18,13 @@
 namespace fathom::ops {
 namespace {
 
-constexpr LocalResponseNorm kAlexnet{.size = 5, .alpha = 5e-4, .beta = 0.75, .bias = 2};
-constexpr LocalResponseNorm kStrong{.size = 3, .alpha = 2, .beta = 0.75, .bias = 1};
-constexpr LocalResponseNorm kSeven{.size = 7, .alpha = 0.7, .beta = 0.75, .bias = 1};
-constexpr LocalResponseNorm kOtherPower{.size = 9, .alpha = 0.5, .beta = 0.6, .bias = 1.5};
+constexpr LocalResponseNormOptions kAlexnet{.size = 5, .alpha = 5e-4, .beta = 0.75, .bias = 2};
+constexpr LocalResponseNormOptions kStrong{.size = 3, .alpha = 2, .beta = 0.75, .bias = 1};
+constexpr LocalResponseNormOptions kSeven{.size = 7, .alpha = 0.7, .beta = 0.75, .bias = 1};
+constexpr LocalResponseNormOptions kOtherPower{.size = 9, .alpha = 0.5, .beta = 0.6, .bias = 1.5};
 
-/// The formula, channel by channel, in float64 and with autograd's gradient.
-at::Tensor reference(const at::Tensor& x, const LocalResponseNorm& norm) {
+/// The formula per channel in float64, with gradients from autograd.
+at::Tensor reference(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   const at::Tensor squares = x * x;
   std::vector<at::Tensor> channels;
   for (int64_t c = 0; c < x.size(1); ++c) {
@@ -39,11 +39,11 @@ at::Tensor reference(const at::Tensor& x, const LocalResponseNorm& norm) {
 
 struct Case {
   std::vector<int64_t> sizes;
-  LocalResponseNorm norm;
+  LocalResponseNormOptions norm;
 };
 
-// Fewer channels than the window, planes around the width of a CPU tile, channels around a GPU
-// part, primes.
+// Fewer channels than the window, planes near the width of a CPU tile, channel counts near a GPU
+// part, prime sizes.
 const Case kCases[] = {
     {{1, 1, 1, 1}, kAlexnet},      {{2, 3, 5, 7}, kAlexnet},  {{1, 96, 9, 7}, kAlexnet},
     {{3, 16, 8, 8}, kStrong},      {{2, 17, 5, 13}, kStrong}, {{1, 13, 11, 12}, kOtherPower},
@@ -52,13 +52,13 @@ const Case kCases[] = {
 
 const auto kTypes = testing::Values(at::kDouble, at::kFloat, at::kBFloat16);
 
-/// Expects an output and the gradient to x to be those of float64; both on any device.
+/// Compares an output and the gradient of x, on any device, with float64.
 void expect_exact(const Case& param, const at::Tensor& x, const at::Tensor& g,
                   const at::Tensor& output, const at::Tensor& gradient) {
   const at::Tensor exact_input = x.to(at::kDouble).requires_grad_();
   const at::Tensor expected = reference(exact_input, param.norm);
   expected.backward(g.to(at::kDouble));
-  // In units of the reference's root mean square.
+  // Relative to the root mean square of the reference.
   const double limit = x.scalar_type() == at::kDouble  ? 1e-13
                        : x.scalar_type() == at::kFloat ? 4e-6
                                                        : 3e-2;
@@ -77,7 +77,7 @@ class LocalResponseNormResult
     : public testing::TestWithParam<std::tuple<fixtures::Device, at::ScalarType, Case>> {
  protected:
   void SetUp() override {
-    fixtures::absence(fixtures::Device::kCuda);  // before the first seed
+    fixtures::absence(fixtures::Device::kCuda);  // loads the CUDA libraries before seeding
     const std::string& why = fixtures::absence(std::get<0>(GetParam()));
     if (!why.empty()) GTEST_SKIP() << why;
     at::manual_seed(1);
@@ -99,13 +99,13 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LocalResponseNormResult,
                                                           fixtures::Device::kCuda),
                                           kTypes, testing::ValuesIn(kCases)));
 
-/// What the GPU's threads do, one after the other on the CPU.
+/// Runs the code of the GPU's threads one after the other on the CPU.
 class GpuWalk : public testing::TestWithParam<std::tuple<at::ScalarType, Case>> {};
 
 TEST_P(GpuWalk, AndGradientAreThoseOfFloat64) {
   const at::ScalarType type = std::get<0>(GetParam());
   const Case& param = std::get<1>(GetParam());
-  const LocalResponseNorm& norm = param.norm;
+  const LocalResponseNormOptions& norm = param.norm;
   const at::Tensor x = at::randn(param.sizes).to(type);
   const at::Tensor g = at::randn(param.sizes).to(type);
   at::Tensor y = at::full_like(x, NAN);

@@ -23,7 +23,7 @@ constexpr int64_t kSamples = 3;
 constexpr int64_t kInputs = 5;
 constexpr int64_t kWidth = 2;
 
-/// What the cell is given, as parameters of a module.
+/// Inputs of the cell.
 struct Given : tests::Inputs {
   Given()
       : x(given("x", {kSamples, kInputs})),
@@ -41,7 +41,7 @@ struct Given : tests::Inputs {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// Σ h' weights[0] + Σ c' weights[1] in plain loops.
+/// Σ h' · weights[0] + Σ c' · weights[1] in plain loops.
 double reference(const Given& given, const at::Tensor& weights) {
   const auto at = [](const at::Tensor& tensor, int64_t row, int64_t column) {
     return tensor.const_data_ptr<double>()[row * tensor.size(1) + column];
@@ -103,7 +103,8 @@ TEST(LstmGates, OfFloatAreExactFarFromZeroToo) {
   for (const int threads : {1, 2}) {
     fixtures::set_threads(threads);
     const at::Tensor c = at::linspace(-3, 3, kMany * kOdd).view({kMany, kOdd});
-    const at::Tensor range = at::linspace(-200, 200, 4 * kMany * kOdd);  // every gate has it all
+    const at::Tensor range =
+        at::linspace(-200, 200, 4 * kMany * kOdd);  // each gate covers the range
     const at::Tensor products = range.view({4, -1}).t().reshape({kMany, 4 * kOdd});
     const auto [h, next] = lstm_gates(products, c);
     const auto [exact_h, exact_next] = lstm_gates(products.to(at::kDouble), c.to(at::kDouble));

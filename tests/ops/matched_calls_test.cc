@@ -14,7 +14,7 @@
 namespace fathom::ops {
 namespace {
 
-/// The call, and the row that it is seen as; "" for none.
+/// A call and the op that it matches; "" if none.
 struct ExpectedMatch {
   const char* name;
   at::Tensor (*call)(const at::Tensor& x);  ///< x [6, 5]

@@ -17,13 +17,13 @@ inline constexpr Pass kForward = Pass::kForward;
 inline constexpr Pass kBackward = Pass::kBackward;
 inline constexpr Pass kUpdate = Pass::kUpdate;
 
-/// A row; its fields as JSON.
+/// An op of a shapes file, with its fields as JSON.
 struct Case {
   std::string_view type;
   Pass pass;
   std::string_view fields;
 
-  /// Whether it names a field.
+  /// Whether the fields contain this one.
   bool has(std::string_view field) const {
     return fields.find('"' + std::string(field) + '"') != std::string_view::npos;
   }
@@ -37,8 +37,8 @@ inline std::unique_ptr<Op> make_op(const Case& one) {
   return make_op(one.type, one.pass, one.fields);
 }
 
-/// Outputs of a vendor's kernel over `inputs`, after a few runs over the same buffers; `words` gets
-/// what the library calls it.
+/// Outputs of a vendor's kernel after three runs on the same buffers. `words` becomes the library's
+/// name of the implementation.
 inline Tensors vendor_results(const Op& op, Backend backend, fixtures::Precision precision,
                               const Tensors& inputs, std::string* words) {
   Tensors outputs = op.call(inputs)();
@@ -50,7 +50,7 @@ inline Tensors vendor_results(const Op& op, Backend backend, fixtures::Precision
   return outputs;
 }
 
-/// Of letters, digits and underscores.
+/// A name of letters, digits and underscores.
 inline std::string case_name(const Case& one) {
   const std::string label =
       std::string(one.type) + "_" + std::string(name(one.pass)) + "_" + std::string(one.fields);
@@ -65,7 +65,7 @@ inline std::string case_name(const Case& one) {
   return clean;
 }
 
-/// The examples of every op type in every pass.
+/// Every pass of every op type, with the type's example shapes.
 inline std::vector<Case> op_cases() {
   std::vector<Case> cases;
   for (const auto& type : op_types()) {

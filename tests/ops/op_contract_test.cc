@@ -13,7 +13,7 @@ namespace {
 
 using fixtures::Precision;
 
-/// What every op type owes its benchmark.
+/// Tests that every op type must pass.
 class OpContract : public testing::TestWithParam<Case> {
  protected:
   bool is(std::string_view type) const { return GetParam().type == type; }
@@ -36,7 +36,7 @@ class OpContract : public testing::TestWithParam<Case> {
 INSTANTIATE_TEST_SUITE_P(Cases, OpContract, testing::ValuesIn(op_cases()),
                          [](const auto& one) { return case_name(one.param); });
 
-TEST_P(OpContract, AcceptsItsResultsAndNoElementPutOff) {
+TEST_P(OpContract, AcceptsItsResultsAndRejectsWrongElements) {
   for (const auto& [type, precision] :
        {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
     const auto [before, outputs] = run(type);
@@ -45,7 +45,7 @@ TEST_P(OpContract, AcceptsItsResultsAndNoElementPutOff) {
       Tensors wrong = outputs;
       wrong[i] = outputs[i].clone();
       const at::Tensor last = wrong[i].view(-1).slice(0, -1);
-      if (is("log_uniform")) {  // which may draw any class after any number of tries
+      if (is("log_uniform")) {  // any class and any number of tries is valid
         last.fill_(-1);
       } else {
         last.add_(is("normal") ? 1000 : last.is_floating_point() ? 5 : 3);
@@ -90,7 +90,7 @@ TEST_P(OpContract, AcceptsTheResultsOfVendors) {
 TEST_P(OpContract, RefusesNan) {
   auto [before, outputs] = run(at::kFloat);
   if (!outputs[0].is_floating_point()) GTEST_SKIP() << "integers";
-  outputs[0] = outputs[0].clone();  // in place it would be another result of inference
+  outputs[0] = outputs[0].clone();  // inference tensors cannot be changed in place
   outputs[0].view(-1)[0] = std::nan("");
   EXPECT_THROW(op_->check(before, outputs, Precision::kFp32), std::runtime_error);
 }
@@ -108,7 +108,7 @@ TEST_P(OpContract, KnowsTheMemoryOfItsInputs) {
   double bytes = 0;
   for (const auto& input : op_->inputs(7)) bytes += static_cast<double>(input.nbytes());
   const double known = op_->cost(Precision::kFp32).bytes + op_->untouched_bytes(Precision::kFp32);
-  EXPECT_LE(bytes, 2 * known + 256) << "copies for cold rows would take more than thought";
+  EXPECT_LE(bytes, 2 * known + 256) << "copies for cold rows would need more memory than predicted";
 }
 
 TEST_P(OpContract, DrawsTheSameInputsOfASeed) {

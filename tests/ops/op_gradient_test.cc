@@ -12,9 +12,9 @@
 namespace fathom::ops {
 namespace {
 
-/// Σ outputs · gradients over the floating outputs of forward.
+/// Σ outputs · gradients over the floating-point outputs of the forward pass.
 double weighed(const Op& forward, Tensors inputs, const Tensors& gradients, bool scores) {
-  // CTC's gradient is that to the scores before the softmax.
+  // The gradient of ctc_loss is that of the scores before the softmax.
   if (scores) inputs[0] = at::log_softmax(inputs[0], 2);
   const Tensors outputs = forward.call(inputs)();
   double sum = 0;
@@ -48,7 +48,7 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
   Tensors inputs = converted(forward->inputs(7), at::kDouble, at::kCPU);
   Tensors given = converted(backward->inputs(7), at::kDouble, at::kCPU);
 
-  // The convention: forward's inputs, then a gradient to each floating output.
+  // By default the inputs are those of forward and a gradient for each floating-point output.
   std::vector<std::size_t> leaves;
   Tensors gradients;
   if (type == "clipped_relu_rnn") {  // {h, recurrent, g}

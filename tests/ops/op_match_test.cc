@@ -20,16 +20,16 @@
 #include "ops/kernels/clipped_relu_rnn.h"
 #include "ops/kernels/fused_update.h"
 #include "ops/profiler/match.h"
+#include "ops/profiler/observe.h"
 #include "ops/profiler/record.h"
-#include "ops/profiler/watch.h"
 #include "ops/types/table.h"
 #include "tests/ops/op_cases.h"
 
 namespace fathom::ops {
 namespace {
 
-/// A watcher that tells which of LibTorch's ops were matched to rows, those inside others, too.
-class MatchedNames final : public Watcher {
+/// An observer that collects the names of LibTorch's ops that match a type, nested ones included.
+class MatchedNames final : public Observer {
  public:
   std::set<std::string> names;
 
@@ -42,7 +42,7 @@ class MatchedNames final : public Watcher {
   OpMatcher matcher_;
 };
 
-/// LibTorch's other spellings of ops, which no type's own call takes.
+/// Calls LibTorch ops that match a type but that no type calls itself.
 void call_other_spellings() {
   const at::Tensor x = at::rand({6, 5}) + 1;
   const at::Tensor y = x.view({2, 3, 5});
@@ -104,7 +104,7 @@ bool runs_elsewhere(std::string_view name) {
 
 TEST(Match, KnowsEveryNameThatATypeClaims) {
   MatchedNames matched;
-  watch(
+  observe(
       matched,
       [] {
         call_other_spellings();
@@ -118,12 +118,12 @@ TEST(Match, KnowsEveryNameThatATypeClaims) {
     for (const auto name : type.aten) {
       if (runs_elsewhere(name)) continue;
       EXPECT_TRUE(matched.names.contains("aten::" + std::string(name)))
-          << type.name << " claims " << name << ", but its match() makes no rows of it";
+          << type.name << " claims " << name << ", but its match() does not match it";
     }
   }
 }
 
-/// A call of cuDNN's LSTM as LibTorch makes it on a GPU: {x [5, 3, 4], ...}, two layers of width 6.
+/// Arguments of LibTorch's cuDNN LSTM: {x [5, 3, 4], ...}, two layers of width 6.
 TEST(Match, KnowsTheLstmOfCudnn) {
   const at::Tensor x = at::zeros({5, 3, 4});
   const std::vector<at::Tensor> weights(8, x);
@@ -203,7 +203,7 @@ TEST(Match, SeesTheUpdatesOfModels) {
         models::clip_norm(*net, 1);
         sgd.step(*net);
         const at::Tensor p = at::randn({7});
-        fused_update(RmsProp{.rate = 1e-3, .decay = 0.9, .epsilon = 0.1},
+        fused_update(RmsProp{.rate = 1e-3, .alpha = 0.9, .epsilon = 0.1},
                      {{p}, {p.clone()}, {p.square()}});
       },
       {});

@@ -17,7 +17,7 @@ namespace {
 
 using fixtures::Precision;
 
-// ---- results by plain loops or another formula, in float64
+// ---- results against plain loops or another formula in float64
 
 at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
   const auto op = make_op(type, pass, fields);
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
         Formula{"neg", [](double x, double) { return -x; }},
         Formula{"sgd", [](double p, double g) { return p - 0.01 * g; }},
         Formula{"momentum", [](double p, double g) { return p - 0.01 * (g + 5e-4 * p); }},
-        Formula{"adam",  // bias-corrected, the first step is g / |g|
+        Formula{"adam",  // the first bias-corrected step is g / |g|
                 [](double p, double g) { return p - 1e-3 * g / (std::abs(g) + 1e-8); }},
         Formula{"adagrad",
                 [](double p, double g) {
@@ -132,7 +132,7 @@ TEST(Lstm, IsALoopOfCells) {
   }
 }
 
-/// The probability of every path of T frames whose repeats and blanks collapse to the labels.
+/// -log of the probability of all paths of T frames that collapse to the labels.
 double enumerated_ctc(const at::Tensor& log_probabilities, const std::vector<int64_t>& labels) {
   const int64_t frames = log_probabilities.size(0);
   const int64_t classes = log_probabilities.size(1);

@@ -52,7 +52,7 @@ struct Convolution {
   }
 };
 
-/// Every output position, channel and tap, one by one.
+/// Counts the taps of every output position that lie inside the image.
 double counted_flops(const Convolution& s, const at::Tensor& output) {
   double products = 0;
   for (int64_t y = 0; y < output.size(2); ++y) {
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Convolution{3, 2, 5, 1, {9, 8}, {3, 2}, {2, 3}, {2, 2}, {2, 3}},
                     Convolution{1, 3, 2, 1, {23, 23}, {11, 11}, {4, 4}, {2, 2}, {1, 1}}));
 
-// ---- what ran
+// ---- FLOPs of calls
 
 TEST(CountFlops, CountsBothGradientsOfAConvolution) {
   const at::Tensor image = at::randn({2, 3, 8, 8}).requires_grad_();
@@ -117,7 +117,7 @@ TEST(CountFlops, CountsBothGradientsOfAConvolution) {
   EXPECT_EQ(all.macs, forward.macs);
 }
 
-TEST(CountFlops, LeavesOutTheGradientThatNobodyAsksFor) {
+TEST(CountFlops, LeavesOutGradientsThatAreNotNeeded) {
   const at::Tensor image = at::randn({2, 3, 8, 8});
   const at::Tensor weight = at::randn({4, 3, 3, 3}).requires_grad_();
   const StepFlops forward = count_flops([&] { at::conv2d(image, weight, {}, 1, 1); });
@@ -131,7 +131,7 @@ TEST(CountFlops, CountsAMatrixProduct) {
   EXPECT_EQ(work.macs, 30);
 }
 
-TEST(CountFlops, CountsAnLstmLayerAndNamesWhoRanIt) {
+TEST(CountFlops, CountsAnLstmLayerAndNamesItsLibrary) {
   constexpr int64_t kPlaces = 6;
   constexpr int64_t kBatch = 2;
   constexpr int64_t kInputs = 5;
@@ -151,8 +151,8 @@ TEST(CountFlops, CountsAnLstmLayerAndNamesWhoRanIt) {
   EXPECT_EQ(all.choices, std::set<std::string>{"lstm:onednn"});
 }
 
-/// A composite whose products LibTorch dispatches, and one whose kernel hides them.
-TEST(CountFlops, CountsWhatAScopeExecutesElseItsCost) {
+/// A scope without dispatched products counts by its cost, one with products counts those.
+TEST(CountFlops, CountsTheProductsOfAScopeOrElseItsCost) {
   const at::Tensor memory = at::randn({3, 5, 4});
   const at::Tensor keys = at::randn({3, 5, 2});
   const std::vector<c10::IValue> arguments{memory, keys};
@@ -211,7 +211,7 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
     EXPECT_NE(kernel->implementation(), "");
   }
 
-  // Independent of the op's own LibTorch route: einsum over the factors as they are stored.
+  // Another formula than the op's own LibTorch call.
   const at::Tensor a =
       shape.transpose_a ? inputs[0].to(at::kDouble).t() : inputs[0].to(at::kDouble);
   const at::Tensor b =

@@ -23,7 +23,7 @@ class ProfileTest : public testing::Test {
  protected:
   ProfileTest() { fixtures::set_threads(1); }
 
-  /// What a type took; a count of 0 where it is not there.
+  /// The time of a type; a count of 0 if it is not in the profile.
   static OpTime time_of(const Profile& profile, const std::string& type) {
     const auto found = std::find_if(profile.ops.begin(), profile.ops.end(),
                                     [&](const OpTime& op) { return op.type == type; });
@@ -33,7 +33,7 @@ class ProfileTest : public testing::Test {
   const at::Tensor square = at::ones({64, 64});
 };
 
-TEST_F(ProfileTest, CountsEachOpOnceUnderItsKind) {
+TEST_F(ProfileTest, CountsEachOpOnceUnderItsType) {
   const Profile found = profile([&] {
     for (int i = 0; i < 5; ++i) at::linear(square, square, at::ones({64}));  // runs an addmm
   });
@@ -99,24 +99,24 @@ TEST_F(ProfileTest, TellsTheGradientsOfTwoScopesApart) {
 
 TEST_F(ProfileTest, EndsWithItsWork) {
   EXPECT_THROW(profile([] { throw std::runtime_error("stop"); }), std::runtime_error);
-  at::mm(square, square);  // nobody watches
+  at::mm(square, square);  // not profiled
   EXPECT_EQ(time_of(profile([] {}), "matmul").count, 0);
 }
 
-/// A GPU that is busy for `nanoseconds` each time that it is asked.
-class PretendedGpu {
+/// A fake GPU that is busy for `nanoseconds` after each launch.
+class FakeGpu {
  public:
-  void ask(int64_t nanoseconds) {
+  void launch(int64_t nanoseconds) {
     const int64_t now = c10::getTime();
     const int64_t begin = std::max(free_at_, now);
     free_at_ = begin + nanoseconds;
-    events_.push_back({.asked = now, .begin = begin, .end = free_at_});
+    events_.push_back({.launched = now, .begin = begin, .end = free_at_});
   }
   void overlap_the_last() { events_.push_back(events_.back()); }
 
   Profile profile(const std::function<void()>& work) {
-    return gpu_profile(work, [&](const std::function<void()>& watched) {
-      watched();
+    return gpu_profile(work, [&](const std::function<void()>& profiled) {
+      profiled();
       return events_;
     });
   }
@@ -126,19 +126,19 @@ class PretendedGpu {
   std::vector<GpuEvent> events_;
 };
 
-TEST_F(ProfileTest, GivesTheGpusTimeToTheOpThatAskedForIt) {
-  PretendedGpu gpu;
+TEST_F(ProfileTest, AttributesGpuTimeToTheOpThatLaunchedIt) {
+  FakeGpu gpu;
   const Profile found = gpu.profile([&] {
     {
       RECORD_USER_SCOPE("op:lstm_cell");
-      gpu.ask(3'000);
+      gpu.launch(3'000);
       at::mm(square, square);
-      gpu.ask(4'000);
+      gpu.launch(4'000);
       gpu.overlap_the_last();
     }
-    gpu.ask(50'000);  // between ops
+    gpu.launch(50'000);  // outside any op
     RECORD_USER_SCOPE("op:adam");
-    gpu.ask(500);
+    gpu.launch(500);
   });
   EXPECT_NEAR(time_of(found, "lstm_cell").seconds, 7e-6, 1e-12);
   EXPECT_NEAR(time_of(found, "adam").seconds, 0.5e-6, 1e-12);
@@ -154,12 +154,12 @@ TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {
     at::mm(x, at::ones({5, 2})).relu().sum().backward();
   };
   const Profile host = profile(work);
-  const Profile device = PretendedGpu().profile(work);
+  const Profile device = FakeGpu().profile(work);
   ASSERT_EQ(host.ops.size(), device.ops.size());
   for (const auto& op : host.ops) EXPECT_EQ(time_of(device, op.type).count, op.count) << op.type;
 }
 
-TEST_F(ProfileTest, SumsStretchesByType) {
+TEST_F(ProfileTest, SumsProfilesByType) {
   const OpTime mm{.type = "matmul", .op_class = OpClass::kMatrix, .count = 2, .seconds = 3};
   const OpTime relu{.type = "relu", .op_class = OpClass::kElementwise, .count = 1, .seconds = 4};
   const Profile all = sum({{.ops = {mm}, .seconds = 3}, {.ops = {relu, mm}, .seconds = 7}});
@@ -178,7 +178,7 @@ TEST_F(ProfileTest, SeesNoGpuWhereNothingRunsOnOne) {
               }).empty());
   EXPECT_EQ(runs, 1);
   EXPECT_THROW(gpu_events([] { throw std::runtime_error("stop"); }), std::runtime_error);
-  EXPECT_TRUE(gpu_events([] {}).empty());  // the one before has ended
+  EXPECT_TRUE(gpu_events([] {}).empty());  // the failed profile has ended
 }
 
 TEST_F(ProfileTest, AddsUpToTheStepOnCuda) {

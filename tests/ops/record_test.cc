@@ -17,7 +17,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// "layer pass m x n x k * count", the products only.
+/// The matrix products as "layer pass MxNxK *count".
 Lines products(const std::vector<RecordedOp>& ops) {
   Lines lines;
   for (const auto& one : ops) {
@@ -37,7 +37,7 @@ class Record : public testing::Test {
  protected:
   Record() { fixtures::set_threads(1); }
 
-  /// A step of two layers of one shape and a third.
+  /// A step of three layers. The first two have the same shape.
   std::vector<RecordedOp> step(bool train) {
     for (const auto& weight : {first, second, third}) weight.mutable_grad().reset();
     return record(

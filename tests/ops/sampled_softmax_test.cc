@@ -39,7 +39,7 @@ double expected_count(int64_t id, int64_t classes, double tries) {
   return 1 - std::pow(1 - share(id, classes), tries);
 }
 
-/// What the loss is given, as parameters of a module.
+/// Inputs of the loss.
 struct Given : tests::Inputs {
   Given()
       : x(given("x", {kPositions, kSamples, kWidth})),
@@ -103,7 +103,7 @@ TEST_F(SampledSoftmax, ComesCloseToTheWholeSoftmaxOverManyDraws) {
   const at::Tensor labels = at::full({kRounds, 1}, 7, at::kLong);
   const at::Tensor sampled = sampled_softmax(x, given.weight, given.bias, labels,
                                              draw_log_uniform(kRounds, kDrawn, kClasses));
-  // exp(loss) is the sum over the classes, divided by the label's part, which is corrected alike.
+  // exp(loss) is the sum over the classes divided by the label's term. Both are corrected.
   const double tries = draw_log_uniform(kRounds, kDrawn, kClasses).tries.mean().item<double>();
   const at::Tensor logits = given.weight.matmul(given.x[0][0]) + given.bias;
   const double whole = (logits.logsumexp(0) - logits[7]).item<double>();

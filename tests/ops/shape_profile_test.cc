@@ -25,7 +25,7 @@ class ShapeProfileTest : public testing::Test {
   const at::Tensor square = at::ones({64, 64});
 };
 
-/// What a shape took; a count of 0 where it is not there.
+/// The time of a shape; a count of 0 if it is not in the profile.
 ShapeTime shape_of(const ShapeProfile& profile, const std::vector<std::string>& keys) {
   const auto found = std::find_if(profile.shapes.begin(), profile.shapes.end(),
                                   [&](const ShapeTime& shape) { return shape.keys == keys; });
@@ -82,10 +82,10 @@ TEST_F(ShapeProfileTest, GivesTheGradientOfAScopeItsShape) {
   EXPECT_EQ(backward, 4);
 }
 
-TEST_F(ShapeProfileTest, DoesNotHearTheOpsOfItsOwnLook) {
+TEST_F(ShapeProfileTest, LeavesOutItsOwnOps) {
   const at::Tensor scores = at::randn({9, 2, 4}).log_softmax(2);
   const at::Tensor frames = at::full({2}, 9, at::kLong);
-  const at::Tensor counts = at::full({2}, 3, at::kLong);  // whose largest is part of the key
+  const at::Tensor counts = at::full({2}, 3, at::kLong);  // the largest is part of the key
   const at::Tensor labels = at::ones({2, 3}, at::kLong);
   const ShapeProfile found =
       shape_profile([&] { at::ctc_loss(scores, labels, frames, counts); }, 1);

@@ -20,7 +20,7 @@ TEST(EmbeddedShapes, AreThere) {
 
 struct BrokenShapes {
   const char* text;
-  const char* message;  ///< a part of it
+  const char* message;  ///< a part of the error
 };
 
 class BrokenShapesFile : public testing::TestWithParam<BrokenShapes> {};

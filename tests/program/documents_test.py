@@ -1,57 +1,257 @@
-"""The documents say what the program says."""
+"""The README and the pages of docs/ agree with the program: tables, options, exit codes, commands and links."""
 
+import ast
+import functools
 import re
+import shlex
 
-from program import ONE_ROW, QUICK, ROOT, read_json, run
+import pytest
 
-README = (ROOT / "README.md").read_text()
-FIELDS = (ROOT / "results/README.md").read_text()
+from program import ONE_ROW, ROOT, read_json, run, starts
 
-
-def test_readme_has_the_table_of_workloads():
-    assert run("--fathom_models").stdout in README
-
-
-def test_readme_names_every_option_and_no_other():
-    offered = set(re.findall(r"--fathom_\w+", run("--help").stdout))
-    assert set(re.findall(r"--fathom_\w+", README)) == offered
-
-
-def documented(field):
-    return re.search(rf"^\|[^|]*`{re.escape(field)}`", FIELDS, re.MULTILINE)
+FOLDERS = (".", "docs", "results", "results/runs")
+DOCUMENTS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md"))]
+OPTIONS = (ROOT / "docs/options.md").read_text()
+# The page that lists the exit codes of a program in results/.
+PAGES = {"report": "report", "gate": "gate", "ab": "gate", "history": "history"}
+PAGES |= {"export": "dashboards"}
+# What this machine may lack for a command, and the error that says so.
+ABSENT = {"--fathom_device=cuda": "--fathom_device=cuda: ", "--fathom_rom": "--fathom_rom"}
 
 
-def test_every_field_of_the_json_is_documented(tmp_path):
-    out = tmp_path / "out.json"
-    run(*ONE_ROW, "--benchmark_repetitions=2", f"--benchmark_out={out}")
-    document = read_json(out)
-    for field in document["context"]:
-        generic = re.sub(r"^(peak_flops|peak_bytes)_.*", r"\1_…", field)
-        assert documented(generic), field
-    for row in document["benchmarks"]:
-        for field in row:
-            assert documented(field), field
+@functools.cache
+def help_text():
+    result = run("--help")
+    assert result.returncode == 0
+    return result.stdout
 
 
-def test_fields_of_watched_model_rows_are_documented(tmp_path):
-    out = tmp_path / "out.json"
-    row = [*QUICK, "--benchmark_filter=^memnet/train"]
-    run(*row, "--fathom_memory", "--fathom_profile", f"--benchmark_out={out}")
-    for row in read_json(out)["benchmarks"]:
-        for field in row:
-            assert documented(re.sub("^memory_(?!peak)[a-z]+_", "memory_<class>_", field)), field
+def tables(text):
+    """The cells of each table row."""
+    return [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
 
 
-def test_fields_of_fixture_rows_are_documented(tmp_path):
-    out = tmp_path / "out.json"
-    run(*QUICK, "--benchmark_filter=^fixture/", f"--benchmark_out={out}")
-    rows = read_json(out)["benchmarks"]
-    assert len(rows) == 5
-    for row in rows:
-        for field in row:
-            assert documented(field), field
+def sections(text):
+    """The text below each heading of the second level, by heading."""
+    parts = re.split(r"^## (.*)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2]))
 
 
-def test_fields_that_only_data_a_rom_or_a_gpu_bring_are_documented():
-    for field in ("skipped_items", "rom", "gpu_busy_pct", "gpu_time_us"):
-        assert documented(field), field
+def code(path):
+    """The lines of a document's code blocks, and its inline code."""
+    text = path.read_text()
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    lines = [line.strip().removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    return lines + re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
+
+
+def commands(path, program):
+    """The arguments of each command of a document that starts a program."""
+    lines = [line for line in code(path) if line.split(" ")[0] == program and " " in line]
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+# --- the README
+
+
+def test_the_readme_is_short():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 170
+    fences = [place for place, line in enumerate(lines) if line.startswith("```")]
+    for begin, end in zip(fences[::2], fences[1::2]):
+        assert max(map(len, lines[begin:end])) <= 110
+
+
+# --- tables
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory):
+    out = tmp_path_factory.mktemp("context") / "out.json"
+    assert run(*ONE_ROW, f"--benchmark_out={out}").returncode == 0
+    return read_json(out)["context"]
+
+
+def pairs(entry):
+    """An entry of the context such as "matmul:matrix conv2d:convolution"."""
+    return dict(pair.split(":") for pair in entry.split())
+
+
+def test_the_table_of_workloads_is_the_programs():
+    assert run("--fathom_models").stdout in (ROOT / "docs/workloads.md").read_text()
+
+
+def test_the_readme_names_every_workload(context):
+    named = sections((ROOT / "README.md").read_text())["Workloads"]
+    names = {step.split("/")[0] for step in pairs(context["default_batches"])}
+    for workload in names - pairs(context["variant_of"]).keys():
+        assert re.search(rf"\b{workload}\b", named), workload
+
+
+def test_the_table_of_op_types_is_the_programs(context):
+    classes = pairs(context["op_classes"])
+    rows = tables((ROOT / "docs/ops.md").read_text())
+    documented = {
+        name: row[0] for row in rows if row[0] in classes.values() for name in code_names(row[1])
+    }
+    assert documented == classes
+
+
+def code_names(cell):
+    return re.findall(r"`(\w+)`", cell)
+
+
+# --- options
+
+
+def options_by_group(text, group, option):
+    """Options in the order of a text by the heading above them."""
+    found = {}
+    for line in text.splitlines():
+        if heading := re.match(group, line):
+            now = found.setdefault(heading[1], [])
+        elif found and (flag := re.match(option, line)):
+            now.append(flag[1])
+    return {heading: flags for heading, flags in found.items() if flags}
+
+
+def test_the_pages_groups_of_options_are_those_of_the_help():
+    documented = options_by_group(OPTIONS, r"## (.*)", r"\| `(--fathom_\w+)")
+    assert documented == options_by_group(help_text(), r"(\w.*):$", r"  (--fathom_\w+)")
+
+
+def offered():
+    return set(re.findall(r"--\w+", help_text()))
+
+
+def renamed():
+    """The old names of options."""
+    rows = tables(sections(OPTIONS)["Renamed options"])
+    return {row[1].strip("`") for row in rows if len(row) == 3 and row[1].startswith("`--")}
+
+
+def test_renamed_options_are_gone():
+    assert renamed() and not renamed() & offered()
+    for option in renamed():
+        assert run(option).returncode == 2
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_document_names_options_that_exist(path):
+    named = set(re.findall(r"--(?:fathom|benchmark)_\w+", path.read_text()))
+    assert named <= offered() | renamed()
+
+
+@pytest.mark.parametrize("option", re.findall(r"^\| `(--fathom_\w+)", OPTIONS, re.MULTILINE))
+def test_all_values_of_a_choice_are_documented(option, tmp_path):
+    refused = run(f"{option}=?", "--benchmark_list_tests", cwd=tmp_path).stderr
+    values = re.search(r"not in \{([\w,]+)\}", refused)
+    (row,) = [row for row in tables(OPTIONS) if re.match(rf"`{option}\b", row[0])]
+    for value in values[1].split(",") if values else []:
+        assert re.search(rf"\b{value}\b", " ".join(row)), value
+
+
+# --- exit codes
+
+
+def exit_codes(text):
+    return {int(row[0]) for row in tables(text) if row[0].isdigit()}
+
+
+def test_exit_codes_are_those_of_the_help():
+    line = re.search(r"^Exit codes: .*(?:\n .*)*", help_text(), re.MULTILINE)[0]
+    documented = exit_codes(sections(OPTIONS)["Exit codes"])
+    assert documented == {int(code) for code in re.findall(r"(?:: |, )(\d) ", line)}
+
+
+def returned(name):
+    """The numbers that main() of a program in results/ returns."""
+    tree = ast.parse((ROOT / f"results/fathom_{name}/__main__.py").read_text())
+    (main,) = [one for one in tree.body if getattr(one, "name", "") == "main"]
+    values = [one.value for one in ast.walk(main) if isinstance(one, ast.Return)]
+    branches = [
+        part for one in values for part in (getattr(one, "body", one), getattr(one, "orelse", one))
+    ]
+    return {one.value for one in branches if isinstance(one, ast.Constant)}
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES.values())))
+def test_exit_codes_of_results_are_those_of_their_programs(page):
+    codes = set().union(*(returned(name) for name, where in PAGES.items() if where == page))
+    assert exit_codes((ROOT / f"docs/{page}.md").read_text()) == codes
+
+
+# --- commands and links
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A working folder with the files that the commands name."""
+    path = tmp_path_factory.mktemp("commands")
+    (path / "DIR").mkdir()
+    (shapes,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs/ops.md").read_text(), re.DOTALL)
+    (path / "square.json").write_text(shapes)
+    return path
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_commands_of_a_document_find_rows(path, folder):
+    for program in ("./fathom_bench", "build/default/fathom_bench"):
+        for arguments in commands(path, program):
+            if any(one.startswith("--fathom_record") for one in arguments):
+                continue  # it writes into the source tree
+            result = run(*arguments, "--benchmark_list_tests", cwd=folder)
+            if result.returncode == 2:
+                reasons = [ABSENT[one] for one in ABSENT if one in " ".join(arguments)]
+                assert any(reason in result.stderr for reason in reasons), result.stderr
+            else:
+                assert result.returncode == 0 and result.stdout, (arguments, result.stderr)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_of_results_name_options_that_exist(name):
+    known = set(re.findall(r"(?<!\S)-{1,2}\w[\w-]*", help_of(name)))
+    found = [one for path in DOCUMENTS for one in commands(path, f"results/{name}")]
+    assert found
+    for arguments in found:
+        plain = [one.strip("[]") for one in arguments]
+        own = plain[: plain.index("--")] if "--" in plain else plain
+        options = {one.split("=")[0] for one in own if one.startswith("-")}
+        assert options <= known, arguments
+
+
+def help_of(name):
+    """Of a program and its subcommands."""
+    started = starts(ROOT / "results" / name)
+    text = started("--help").stdout
+    for part in re.findall(r"\{([\w,]+)\}", text)[:1]:
+        if name == "export":
+            text += "".join(started(form, "--help").stdout for form in part.split(","))
+    return text
+
+
+def test_settings_of_the_build_exist():
+    files = [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")]
+    cmake = "\n".join(path.read_text() for path in files)
+    for path in DOCUMENTS:
+        for setting in re.findall(r"-D(\w+)=", path.read_text()):
+            assert re.search(rf"\b{setting}\b", cmake), (path, setting)
+
+
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).strip().replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    links = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'src="([^"]+)"', text)
+    for link in links:
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link

@@ -1,5 +1,6 @@
-"""Exit codes and one-line messages for what users get wrong."""
+"""Exit codes, one-line messages for wrong usage, and --help."""
 
+import re
 import resource
 
 import pytest
@@ -18,7 +19,7 @@ from program import ONE_ROW, PROGRAM, run
         (["--fathom_threads=4096"], "the cores that this process may use"),
         (["--fathom_threads=two"], "--fathom_threads"),
         (["--fathom_batch=0"], "--fathom_batch: Value 0 not in range 1 to 65536"),
-        (["--fathom_batch=8,8"], "the same value twice"),
+        (["--fathom_batch=8,8"], "a value occurs twice"),
         (["--fathom_seed=-1"], "--fathom_seed"),
         (["--fathom_precision=fp16"], "fp16 not in {fp32,tf32,bf16}"),
         (["--fathom_device=cpu", "--fathom_precision=tf32"], "expected fp32 or bf16"),
@@ -33,7 +34,12 @@ from program import ONE_ROW, PROGRAM, run
         (["--fathom_shapes=/nonexistent.json"], "/nonexistent.json: cannot be read"),
         (["--fathom_data=/nonexistent"], "/nonexistent: does not exist, expected a folder"),
         (["--fathom_data=/etc/passwd"], "/etc/passwd: is not a directory"),
-        (["--fathom_strict_data"], "--fathom_strict_data: needs --fathom_data=DIR"),
+        (["--fathom_data_errors=fail"], "--fathom_data_errors=fail: needs --fathom_data=DIR"),
+        (["--fathom_data_errors=ignore"], "ignore not in {skip,fail}"),
+        (["--fathom_machine_check=no"], "no not in {warn,refuse,off}"),
+        (["--fathom_strict"], "was renamed, expected --fathom_machine_check=refuse"),
+        (["--fathom_unchecked"], "was renamed, expected --fathom_machine_check=off"),
+        (["--fathom_strict_data"], "was renamed, expected --fathom_data_errors=fail"),
         (["--fathom_rom=/nonexistent.bin"], "fathom_bench: /nonexistent.bin: "),
         (["--fathom_rom=/etc/passwd"], "--fathom_rom"),
         (["--fathom_replay=99"], "--fathom_replay: Value 99 not in range 100 to 10000000"),
@@ -53,7 +59,7 @@ from program import ONE_ROW, PROGRAM, run
         (["--fathom_explain=vgg/infer", "--fathom_backend=torch"], "with --fathom_backend, "),
         (["--fathom_explain=vgg/infer", "--fathom_shapes=a.json"], "with --fathom_shapes, "),
         (["--fathom_explain=vgg/infer", "--benchmark_filter=fc"], "with --benchmark_filter, "),
-        (["--benchmark_filter=(vgg"], "no POSIX extended regular expression"),
+        (["--benchmark_filter=(vgg"], "not a POSIX extended regular expression"),
         (["--benchmark_repetitions=many"], "takes no such value"),
         (["--benchmark_format=xml"], "Google Benchmark refuses"),
         (["--benchmark_out=/nonexistent/out.json"], "cannot be written"),
@@ -116,7 +122,26 @@ def test_success_is_0():
     assert run(*ONE_ROW).returncode == 0
 
 
-def test_help_is_0_and_shows_both_sides():
+@pytest.fixture(name="help_", scope="module")
+def help_text():
     result = run("--help")
-    assert result.returncode == 0
-    assert "--fathom_threads" in result.stdout and "--benchmark_filter" in result.stdout
+    assert result.returncode == 0 and result.stderr == ""
+    return result.stdout
+
+
+def test_help_fits_a_screen(help_):
+    lines = help_.splitlines()
+    assert len(lines) <= 70 and max(map(len, lines)) <= 100
+
+
+def test_help_has_a_sentence_and_a_group_for_each_option(help_):
+    options = re.findall(r"^  (--\w+)\S*\s+(\w+)", help_, re.MULTILINE)
+    assert {"--fathom_threads", "--benchmark_filter"} <= {flag for flag, _ in options}
+    assert len(options) == len(re.findall(r"^  --", help_, re.MULTILINE))
+    for group in ("What to run", "How to run it", "What to record", "Robustness", "Print and exit"):
+        assert f"\n{group}:\n  --fathom_" in help_
+
+
+def test_help_names_the_exit_codes(help_):
+    codes = help_.partition("Exit codes:")[2]
+    assert re.findall(r"\d", codes) == ["0", "2", "3", "4"]

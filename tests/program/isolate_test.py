@@ -1,4 +1,4 @@
-"""--fathom_isolate: whatever happens to a row's process, the others finish and the file is whole."""
+"""--fathom_isolate: when the process of a row fails, the other rows run and the file is valid."""
 
 import json
 import os
@@ -19,7 +19,7 @@ SUFFIX = "/process_time/real_time"
 
 @pytest.fixture(name="peaks", scope="module")
 def peaks_of_this_machine(tmp_path_factory):
-    """Measured once, since every start would."""
+    """Measures the peaks once for all tests."""
     out = tmp_path_factory.mktemp("peaks") / "out.json"
     assert run(*QUICK, ROWS, f"--benchmark_out={out}").returncode == 0
     return f"--fathom_peaks={out}"
@@ -41,7 +41,7 @@ def errors(folder):
 
 
 def is_steady(name):
-    """Which op types a step is seen to run may differ, and so may which counters have no variation coefficient."""
+    """Rows of op types and variation coefficients may differ between two runs."""
     return "/op:" not in name and not name.endswith("_cv")
 
 
@@ -51,7 +51,7 @@ def test_rows_are_those_of_one_process(tmp_path, peaks):
     assert result.returncode == 0, result.stderr
     alone = tmp_path / "alone.json"
     run(*QUICK, ROWS, *arguments, f"--benchmark_out={alone}")
-    of_five_samples = {"p50_us", "p95_us"}  # a busy machine may take fewer
+    of_five_samples = {"p50_us", "p95_us"}  # on a busy machine a row may have fewer samples
     found, expected = (
         {
             row["name"]: set(row) - of_five_samples
@@ -74,7 +74,7 @@ def test_the_console_shows_the_rows_once(tmp_path, peaks):
     assert sum(line.startswith("Benchmark ") for line in lines) == 1
 
 
-def test_samples_are_gathered(tmp_path, peaks):
+def test_samples_of_all_rows_are_in_one_file(tmp_path, peaks):
     samples = tmp_path / "steps.jsonl"
     assert isolated(tmp_path, peaks, f"--fathom_samples={samples}").returncode == 0
     names = {strict_json(line)["name"] for line in samples.read_text().splitlines()}
@@ -82,7 +82,7 @@ def test_samples_are_gathered(tmp_path, peaks):
 
 
 class Started:
-    """An isolated run, and the process of its row."""
+    """A started isolated run and the process of its first row."""
 
     def __init__(self, folder, *arguments):
         out = f"--benchmark_out={folder / 'out.json'}"
@@ -101,7 +101,7 @@ class Started:
                 if b"--benchmark_filter=^" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes():
                     return int(child)
             time.sleep(0.01)
-        raise TimeoutError("no process of a row")
+        raise TimeoutError("the process of a row did not start")
 
     def ended(self):
         _, stderr = self.process.communicate(timeout=100)
@@ -113,7 +113,7 @@ class Started:
     [
         (signal.SIGABRT, "ended by signal 6 (Aborted)"),
         (signal.SIGSEGV, "ended by signal 11 (Segmentation fault)"),
-        (signal.SIGKILL, "ended by signal 9 (Killed), for want of memory or by somebody"),
+        (signal.SIGKILL, "ended by signal 9 (Killed): out of memory, or killed by another process"),
     ],
 )
 def test_a_row_that_dies_is_one_failure(tmp_path, peaks, number, reason):
@@ -136,7 +136,7 @@ def test_a_row_that_hangs_is_one_failure(tmp_path, peaks):
     assert len(rows(tmp_path)) == 1
 
 
-def test_a_row_that_eats_memory_is_one_failure(tmp_path, peaks):
+def test_a_row_over_the_memory_limit_is_one_failure(tmp_path, peaks):
     shapes = tmp_path / "shapes.json"
     large = {
         "op": "matmul",
@@ -152,8 +152,7 @@ def test_a_row_that_eats_memory_is_one_failure(tmp_path, peaks):
         "--benchmark_filter=^op/matmul/(mine|vgg/fc8/forward)/.*torch",
         f"--benchmark_out={tmp_path / 'out.json'}",
         f"--fathom_shapes={shapes}",
-        "--fathom_isolate",
-        "--fathom_limit_gb=1",
+        "--fathom_limit_gb=1",  # implies --fathom_isolate
         peaks,
     )
     assert result.returncode == 4
@@ -189,12 +188,12 @@ def test_a_killed_run_leaves_nothing_and_resumes(tmp_path, peaks, monkeypatch):
 
 @pytest.mark.parametrize("how", ["--fathom_isolate", "--benchmark_min_time=0.01"])
 def test_a_full_disk_keeps_what_was_written(tmp_path, peaks, how):
-    """A limit on the size of files stands in for it."""
+    """Simulates a full disk by a limit on the size of files."""
     out = tmp_path / "out.json"
-    most = pathlib.Path(peaks.partition("=")[2]).stat().st_size - 100
+    limit = pathlib.Path(peaks.partition("=")[2]).stat().st_size - 100
     result = run(
         *(*QUICK, ROWS, peaks, how, f"--benchmark_out={out}"),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         restore_signals=False,  # Python ignores SIGXFSZ
     )
     assert result.returncode == 2
@@ -202,7 +201,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path, peaks, how):
     assert len(rows(tmp_path)) == 1 and not (tmp_path / "out.json.part").exists()
 
 
-def test_rows_are_listed_as_ever():
+def test_list_tests_ignores_isolation():
     assert (
         run(ROWS, "--fathom_isolate", "--benchmark_list_tests").stdout
         == run(ROWS, "--benchmark_list_tests").stdout
@@ -232,12 +231,18 @@ def test_a_file_without_peaks_is_refused(tmp_path, text):
     [
         (["--fathom_isolate", "--fathom_explain=vgg/train"], "not together with --fathom_explain"),
         (["--fathom_isolate", "--fathom_record=x"], "not together with --fathom_record"),
-        (["--fathom_limit_seconds=5"], "--fathom_limit_seconds: needs --fathom_isolate"),
-        (["--fathom_limit_gb=5"], "--fathom_limit_gb: needs --fathom_isolate"),
+        (
+            ["--fathom_limit_seconds=5", "--fathom_record=x"],
+            "--fathom_limit_seconds: not together with --fathom_record",
+        ),
+        (
+            ["--fathom_limit_gb=5", "--fathom_explain=vgg/train"],
+            "--fathom_limit_gb: not together with --fathom_explain",
+        ),
         (["--fathom_isolate", "--fathom_limit_gb=0"], "--fathom_limit_gb"),
         (["--fathom_isolate", "--fathom_limit_seconds=soon"], "--fathom_limit_seconds"),
     ],
 )
-def test_what_does_not_go_together_is_refused(arguments, found):
+def test_conflicting_options_are_refused(arguments, found):
     result = run(*arguments)
     assert result.returncode == 2 and found in result.stderr and result.stderr.count("\n") == 1

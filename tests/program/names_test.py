@@ -1,4 +1,4 @@
-"""Names are an interface: whoever changes one changes tests/names.txt and says so in results/README.md.
+"""Names are an interface: whoever changes one changes tests/names.txt and lists it in docs/results.md.
 
 A line of tests/names.txt is a family of names. {a,b} stands for a and for b; <row> stands for workload, layer and pass of
 each row of the op type in ops/shapes/, <row without field> for those that do not set the field. To write the lines anew:

@@ -1,4 +1,4 @@
-"""What the program writes: standard JSON, whole at every moment, with every step's time beside it."""
+"""What the program writes: standard JSON, valid at every moment, the time of every step, the console."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def test_json_file_is_strict_and_finite(tmp_path):
     )
 
 
-def test_context_says_what_ran_where(tmp_path):
+def test_context_has_versions_machine_and_settings(tmp_path):
     out = tmp_path / "out.json"
     run(*ONE_ROW, "--fathom_seed=7", f"--benchmark_out={out}")
     context = read_json(out)["context"]
@@ -50,7 +50,7 @@ def test_context_says_what_ran_where(tmp_path):
     assert "--fathom_seed=7" in context["command_line"]
 
 
-def test_context_says_how_the_process_was_tuned(tmp_path):
+def test_context_has_the_tuning_of_the_process(tmp_path):
     out = tmp_path / "out.json"
     tuned = ["--fathom_mkl=native", "--fathom_malloc=tuned"]
     assert run(*ONE_ROW, *tuned, f"--benchmark_out={out}").returncode == 0
@@ -58,7 +58,7 @@ def test_context_says_how_the_process_was_tuned(tmp_path):
     assert context["fathom_mkl"] == "native" and context["fathom_malloc"] == "tuned"
 
 
-def test_cold_rows_take_turns_with_buffers_beyond_the_caches(tmp_path):
+def test_cold_rows_cycle_through_buffers_larger_than_the_caches(tmp_path):
     out = tmp_path / "out.json"
     filter_ = "--benchmark_filter=^op/(matmul/vgg/fc8/forward|fill/vgg/fc8/forward)/"
     result = run(*QUICK, filter_, "--fathom_cache=hot,cold", f"--benchmark_out={out}")
@@ -77,11 +77,33 @@ def test_json_on_stdout_is_strict_too():
     assert "first_step_us" in row  # the console shows fewer counters, JSON all
 
 
-def test_console_shows_names_and_shares():
+def test_a_pipe_gets_google_benchmarks_console():
     result = run(*ONE_ROW)
-    assert "op/matmul/vgg/fc8/forward/device:cpu/threads:1/" in result.stdout
-    assert "flops_pct_peak=" in result.stdout and "%/s" not in result.stdout
+    rule, titles, rule_below, row = result.stdout.splitlines()
+    assert set(rule) == set(rule_below) == {"-"}
+    assert titles.split() == ["Benchmark", "Time", "CPU", "Iterations", "UserCounters..."]
+    name, time_, unit, cpu, cpu_unit, iterations, *counters = row.split()
+    assert re.fullmatch(
+        "op/matmul/vgg/fc8/forward/device:cpu/threads:1/.*/process_time/real_time", name
+    )
+    assert float(time_) > 0 and float(cpu) > 0 and int(iterations) > 0
+    assert unit == cpu_unit == "us"
+    shown = {counter.partition("=")[0] for counter in counters}
+    assert {"flops", "flops_pct_peak"} <= shown <= {"flops", "flops_pct_peak", "bytes_pct_peak"}
+    assert "%/s" not in row
     assert result.stderr.count("[1/1]") == 0  # no status line where stderr is no terminal
+
+
+def test_the_machine_check_is_recorded_or_skipped(tmp_path):
+    out = tmp_path / "out.json"
+    run(*ONE_ROW, f"--benchmark_out={out}")
+    assert any(key.startswith("machine_") for key in read_json(out)["context"])
+    off = run(*ONE_ROW, "--fathom_machine_check=off", f"--benchmark_out={out}")
+    assert off.returncode == 0 and "machine: " not in off.stderr
+    assert not any(key.startswith("machine_") for key in read_json(out)["context"])
+    refused = run(*ONE_ROW, "--fathom_machine_check=refuse")
+    found = "fathom_bench: --fathom_machine_check=refuse: machine: " in refused.stderr
+    assert refused.returncode == (2 if found else 0)
 
 
 def test_repetitions_keep_their_aggregates(tmp_path):
@@ -115,7 +137,7 @@ def test_samples_hold_every_step_of_every_repetition(tmp_path):
         assert math.isclose(min(step["us"] for step in mine), row["min_us"], rel_tol=1e-9)
 
 
-def test_a_run_clears_away_earlier_errors_and_its_own_parts(tmp_path):
+def test_a_run_removes_earlier_errors_and_its_own_part_file(tmp_path):
     out = tmp_path / "out.json"
     stale = tmp_path / "out.json.errors.jsonl"
     stale.write_text("{}\n")
@@ -216,6 +238,7 @@ def test_an_update_is_checked_at_each_thread_count(tmp_path):
     )
     assert finished.returncode == 0, finished.stderr
     names = [row["name"] for row in read_json(out)["benchmarks"]]
-    for rule in ("rmsprop", "adagrad"):  # whose inputs and whose optimizer keep its state
+    # The state of rmsprop is in the op's inputs, that of adagrad in a torch::optim::Adagrad.
+    for rule in ("rmsprop", "adagrad"):
         updates = [name for name in names if f"/{rule}/" in name]
         assert {name.split("/threads:")[1][0] for name in updates} == {"1", "2"}

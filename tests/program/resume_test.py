@@ -1,4 +1,4 @@
-"""A run that ended early goes on where it was."""
+"""--fathom_resume continues a run that ended early."""
 
 import json
 
@@ -11,7 +11,7 @@ ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch)"
 
 @pytest.fixture(name="whole", scope="module")
 def whole_run(tmp_path_factory):
-    """The text of a run's file and of its samples."""
+    """The texts of a run's results file and samples file."""
     folder = tmp_path_factory.mktemp("whole")
     out, samples = folder / "out.json", folder / "steps.jsonl"
     files = [f"--benchmark_out={out}", f"--fathom_samples={samples}"]
@@ -28,7 +28,7 @@ def resume(folder, *arguments):
 def without_last_row(text):
     document = json.loads(text)
     document["benchmarks"].pop()
-    document["context"]["load_avg"] = []  # as Google Benchmark lays it out
+    document["context"]["load_avg"] = []  # in the layout of Google Benchmark
     lines = ",\n".join("    " + json.dumps(row) for row in document["benchmarks"])
     context = json.dumps(document["context"])
     return f'{{\n  "context": {context},\n  "benchmarks": [\n{lines}\n  ]\n}}\n'
@@ -51,14 +51,14 @@ def test_finished_rows_stay_and_the_others_run(tmp_path, whole):
     assert len(places) == len(set(places)) and {place[0] for place in places} == set(names)
 
 
-def test_a_finished_run_is_left_alone(tmp_path, whole):
+def test_a_finished_run_is_not_changed(tmp_path, whole):
     (tmp_path / "out.json").write_text(whole[0])
     result = resume(tmp_path)
     assert result.returncode == 0 and "holds 2 of 2 rows" in result.stderr
     assert (tmp_path / "out.json").read_text() == whole[0]
 
 
-def test_without_a_file_it_is_a_run_like_any(tmp_path):
+def test_without_a_file_all_rows_run(tmp_path):
     assert resume(tmp_path).returncode == 0
     assert len(read_json(tmp_path / "out.json")["benchmarks"]) == 2
 
@@ -93,6 +93,6 @@ def test_another_setting_is_refused(tmp_path, whole):
         (["--benchmark_out=x", "--fathom_explain=vgg/train"], "not together with --fathom_resume"),
     ],
 )
-def test_it_needs_a_file_to_go_on_with(arguments, found):
+def test_it_needs_an_output_file(arguments, found):
     result = run("--fathom_resume", *arguments)
     assert result.returncode == 2 and found in result.stderr and result.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Pages in headless Chromium, for the tests beside this file."""
+"""Opens pages in headless Chromium, for the tests in the folders below."""
 
 import contextlib
 import json
@@ -21,20 +21,20 @@ def browser():
 
 @contextlib.contextmanager
 def opened(browser, path):
-    """The page, freshly opened at 1280 x 900; at the end nothing was complained of or asked for."""
+    """Opens the page at 1280 x 900. At the end, fails if the browser logged a message or requested another file."""
     size(browser, 1280, 900)
     browser.get_log("performance")
     browser.get(path.as_uri())
     yield browser
     assert browser.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [
+    requested = [
         event["params"]["request"]["url"]
         for event in events
         if event["method"] == "Network.requestWillBeSent"
     ]
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert sum(url.startswith("file:") for url in asked) == 1
+    assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert sum(url.startswith("file:") for url in requested) == 1
 
 
 def size(browser, width, height):
@@ -43,12 +43,13 @@ def size(browser, width, height):
 
 
 def prefer(browser, scheme):
-    """`dark` or `light`, as a system would."""
+    """Sets the preferred colour scheme, `dark` or `light`."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
 def cells(table, column):
+    """Texts of a column of a table."""
     script = "return Array.from(arguments[0].tBodies[0].rows, r => r.cells[arguments[1]].innerText)"
     return table.parent.execute_script(script, table, column)
 
@@ -58,6 +59,6 @@ def background(browser):
 
 
 def overflow(browser, element="documentElement"):
-    """Pixels by which a part of the document is wider than what is seen of it."""
+    """Pixels by which the content of an element is wider than the element."""
     script = f"const one = document.{element}; return one.scrollWidth - one.clientWidth"
     return browser.execute_script(script)

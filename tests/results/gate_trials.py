@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Does the gate cry wolf, and does it hear one? Trials of results/ab on this machine.
+"""Measures false alarms and missed changes of results/ab on this machine.
 
     tests/results/gate_trials.py same A/fathom_bench B/fathom_bench --trials 10
     tests/results/gate_trials.py planted build/default/fathom_bench --trials 5
 
-`same` runs two builds of one commit over the forty rows of gate_rows.txt: whatever is SLOWER is a false alarm. `planted`
-runs a build against itself with a delay in one op of one step (planted_delay.cc, preloaded), by 3, 5, 10 and 30 % of
-the step: the step must be SLOWER with that op named, and nothing else. One thread; nine rounds, which `planted` lets noisy
-steps exceed.
+`same` compares two builds of one commit on the forty rows of gate_rows.txt. Every SLOWER row is a false alarm.
+`planted` compares a build with itself, with a delay in one op of one step (planted_delay.cc, preloaded) of 3, 5, 10
+and 30 % of the step. Only this step may be SLOWER, and the op must be its first cause. Both use one thread and nine
+rounds; `planted` gives noisy steps up to 45 rounds.
 """
 
 import argparse
@@ -22,7 +22,7 @@ TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parents[1]
 OPTIONS = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.2"]
 LEVELS = (3, 5, 10, 30)
-# A step, LibTorch's op, its type as the gate names it, and its calls in a step.
+# Step, operator of LibTorch, op type, and calls per step.
 TARGETS = [
     ("deepq/train", "aten::relu", "relu", 4),
     ("memnet/train", "aten::bmm", "batched_matmul", 18),
@@ -33,7 +33,7 @@ TARGETS = [
 
 
 def compare(a, b, folder, rows, rounds=(), options=()):
-    """The verdict of results/ab."""
+    """Runs results/ab and returns the JSON of results/gate."""
     expression = f"^({'|'.join(rows)})/.*backend:torch/"
     command = [ROOT / "results/ab", a, b, "-o", folder, *rounds]
     command += ["--", *OPTIONS, *options, f"--benchmark_filter={expression}"]
@@ -46,9 +46,9 @@ def compare(a, b, folder, rows, rounds=(), options=()):
 
 
 def named(found, wanted):
-    """Names of first rows of a class."""
-    firsts = [row for row in found["rows"] if row["kind"] != "inside" and row["class"] == wanted]
-    return [row["name"].split("/device:")[0] for row in firsts]
+    """Names of the rows of a class, without op types inside steps."""
+    rows = [row for row in found["rows"] if row["kind"] != "inside" and row["class"] == wanted]
+    return [row["name"].split("/device:")[0] for row in rows]
 
 
 def same(arguments):
@@ -76,7 +76,7 @@ def planted(arguments):
 
 
 def plant(program, library, folder, steps, level, trial):
-    """One trial; whether the step was found, its op first among the causes, and nothing else."""
+    """Runs one trial. Returns whether only this step is SLOWER and the op is its first cause."""
     step, op, op_type, calls = TARGETS[trial % len(TARGETS)]
     delay = level / 100 * median_us(program, folder, step) / calls
     slower = folder / "fathom_bench"

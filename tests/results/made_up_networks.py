@@ -1,7 +1,7 @@
-"""The networks of made-up runs: two of convolutions, two of recurrent cells and one of small ops.
+"""The networks of made-up runs: two with convolutions, two with recurrent cells, one with small ops.
 
-Every op type's time follows a law of threads whose parameters stand here, so that a report's groups, fits and sums can be
-told beforehand.
+The time of each op type follows a scaling law with the parameters below, so tests know the groups, fits and sums of a
+report.
 """
 
 CLASSES = {
@@ -18,7 +18,7 @@ CLASSES = {
     "view": "framework",
 }
 
-# Microseconds of each op type in a training step on one thread.
+# Microseconds of each op type in a training step with one thread.
 PROFILES = {
     "alexnet": {
         "conv2d": 6000,
@@ -35,13 +35,13 @@ PROFILES = {
 }
 GROUPS = [{"alexnet", "vgg"}, {"memnet"}, {"seq2seq", "speech"}]
 
-# Share of an op type's time that more threads do not shorten (Amdahl); 1 - each does.
+# Serial share of the time of each op type (Amdahl's law).
 SERIAL = {"conv2d": 0.02, "matmul": 0.05, "lstm_cell": 0.1, "relu": 0.2, "momentum": 0.5}
 SERIAL |= {"mul": 0.2, "softmax": 0.3, "dropout": 0.4, "embedding": 0.6, "framework": 1, "view": 1}
-# Memnet's multiplications contend and keep each other's caches in step (USL): sigma, kappa.
+# Multiplications in memnet have contention and coherence costs (USL): sigma, kappa.
 CONTENTION = {("memnet", "mul"): (0.05, 0.02)}
 
-BATCH = {"alexnet": 64, "vgg": 8, "seq2seq": 64, "speech": 32, "memnet": 32}  # Fathom's
+BATCH = {"alexnet": 64, "vgg": 8, "seq2seq": 64, "speech": 32, "memnet": 32}  # Fathom's batch sizes
 
 
 def type_us(workload, op_type, threads=1):

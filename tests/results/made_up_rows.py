@@ -1,8 +1,9 @@
-"""Rows with made-up times, as Google Benchmark writes them."""
+"""Rows with made-up times, in the form of Google Benchmark."""
 
 import statistics
 
-REPETITIONS = (1.0, 1.03, 0.99, 1.01, 0.98)  # times the row's own time: the median, not the mean
+# Factors on the time of a row. Their median is 1.0, their mean is not.
+REPETITIONS = (1.0, 1.03, 0.99, 1.01, 0.98)
 RATES = ("items_per_second", "flops", "bytes", "flops_pct_peak", "bytes_pct_peak")
 COUNTS = ("family_index", "per_family_instance_index", "repetitions", "repetition_index")
 COUNTS += ("threads", "iterations")
@@ -35,7 +36,7 @@ def row(name, us, label=None, busy=1.0, **fields):
 
 
 def repeated(rows, factors=REPETITIONS):
-    """Rows as --benchmark_repetitions writes them: each time at each factor, rates by the contrary, then the aggregates."""
+    """Rows as --benchmark_repetitions writes them, and aggregates. Factors multiply times and divide rates."""
     for row in rows:
         numbers = [
             key for key, value in row.items() if not isinstance(value, str) and key not in COUNTS

@@ -1,13 +1,13 @@
-"""Runs with known answers, in the JSON that fathom_bench writes."""
+"""Made-up runs with known results, in the JSON of fathom_bench."""
 
 import json
 
-# Tests find the networks and rows here, beside the runs made of them.
+# Tests import the networks and rows from here, too.
 from made_up_networks import BATCH, CLASSES, CONTENTION, GROUPS, PROFILES, SERIAL, step_us, type_us
 from made_up_rows import REPETITIONS, repeated, row
 
 MODES = ("train", "infer")
-CATALOGUE = {  # what the program says of op types and workloads
+CATALOGUE = {  # op types and workloads in the context
     "op_classes": " ".join(
         f"{name}:{op_class}" for name, op_class in CLASSES.items() if op_class != "framework"
     ),
@@ -16,24 +16,24 @@ CATALOGUE = {  # what the program says of op types and workloads
     ),
     "variant_of": "vgg_repo:vgg seq2seq_5x10:seq2seq",
 }
-INFER = 0.25  # of the training step's time
-GPU = 0.1  # of the CPU's time at one thread
-CALLS = 4  # of each op shape in a training step; two shapes a type
-IN_STEP = 1.25  # an op's time in the step over LibTorch's alone
-BEST = 0.5  # the vendor's time over LibTorch's, alone
-COLD = 1.5  # LibTorch's time with data in memory over that with data in the caches
-PEAK_FLOPS, PEAK_BYTES = 100e9, 20e9  # of one thread
+INFER = 0.25  # time of an inference step / time of the training step
+GPU = 0.1  # time on the GPU / time on one CPU thread
+CALLS = 4  # calls of each op shape per training step; an op type has two shapes
+IN_STEP = 1.25  # time of an op in the step / time of its op row (LibTorch)
+BEST = 0.5  # time of the vendor's op row / time of LibTorch's op row
+COLD = 1.5  # time with cold buffers / time with hot buffers
+PEAK_FLOPS, PEAK_BYTES = 100e9, 20e9  # per second, with one thread
 VENDORS = {"conv2d": "onednn", "matmul": "onednn", "softmax": "onednn"}
-FLOPS = {"conv2d": 0.6, "matmul": 0.3, "lstm_cell": 0.4}  # shares of the peak, alone
+FLOPS = {"conv2d": 0.6, "matmul": 0.3, "lstm_cell": 0.4}  # shares of the peak in op rows
 BYTES = {"relu": 0.8, "mul": 2.5, "momentum": 0.9, "embedding": 0.4, "softmax": 0.2}
-INTENSITY = 32  # FLOP a byte, of the types with FLOPs
+INTENSITY = 32  # FLOPs per byte of op types with FLOPs
 MEMORY = {"weights": 4e8, "gradients": 4e8, "optimizer": 4e8, "features": 8e8, "inputs": 1e7}
 MEMORY |= {"temporaries": 2e7, "workspace": 1e7}  # bytes at Fathom's batch
-GROWING = ("features", "inputs", "temporaries")  # with the batch
+GROWING = ("features", "inputs", "temporaries")  # grow with the batch
 
 
 def context(threads=(1,), gpu=False, **more):
-    """The context object; `more` replaces entries."""
+    """The context. `more` adds or replaces fields."""
     entries = {
         "date": "2026-01-01T00:00:00+00:00",
         "host_name": "made-up",
@@ -81,7 +81,7 @@ def op_name(op_type, workload, layer, backend="torch", cache="hot", passes="forw
 
 
 def step(workload, mode="train", device="cpu", threads=1, scale=1, memory=False, profile=True):
-    """A model row and its op types at `scale` times Fathom's batch; half of the time is the same for every batch."""
+    """A step and its op types with `scale` times Fathom's batch. Half of the time does not depend on the batch."""
     batch = int(scale * BATCH[workload])
     factor = (INFER if mode == "infer" else 1) * (GPU if device == "cuda" else 1) * (1 + scale) / 2
     times = {
@@ -127,7 +127,7 @@ def memory_fields(scale=1, mode="train"):
 
 
 def ops(workload, cold=False, threads=1):
-    """The op rows of a workload: two shapes a type with CALLS calls a training step, one in an inference."""
+    """Op rows of a workload: two shapes per op type, with CALLS calls per training step and one per inference."""
     rows = []
     for op_type in PROFILES[workload]:
         if CLASSES[op_type] == "framework":
@@ -148,7 +148,7 @@ def ops(workload, cold=False, threads=1):
 
 
 def op_rates(op_type, speed, threads=1):
-    """FLOP and byte rates at `speed` times LibTorch's."""
+    """Rates of FLOPs and bytes at `speed` times the speed of LibTorch."""
     if op_type in FLOPS:
         share = FLOPS[op_type] * speed
         flops = share * PEAK_FLOPS * threads
@@ -156,7 +156,7 @@ def op_rates(op_type, speed, threads=1):
     if op_type in BYTES:
         share = BYTES[op_type] * speed
         rate = share * PEAK_BYTES * min(threads, 4)
-        # What runs from the caches has no share of the memory's peak.
+        # Ops with data in caches have no share of the memory peak.
         return {"bytes": rate} | ({"bytes_pct_peak": 100 * share} if BYTES[op_type] <= 1 else {})
     return {}
 
@@ -174,7 +174,7 @@ def document(
     extra=(),
     **more,
 ):
-    """A whole file for json.dumps: `scales` are of the batch, `extra` are more rows, `more` goes to the context."""
+    """A complete document. `scales` multiply the batch, `extra` are more rows, `more` goes to the context."""
     devices = [("cpu", count) for count in threads] + ([("cuda", 1)] if gpu else [])
     rows = []
     for workload in workloads:
@@ -189,17 +189,17 @@ def document(
 
 
 def everything():
-    """A file with rows for every figure of the report, but samples."""
+    """A document with rows for every figure of the report, without samples."""
     return document(threads=(1, 2, 4, 8), scales=(0.5, 1, 2), gpu=True, memory=True, cold=True)
 
 
 def samples(workload="alexnet", steps=40, drift=0.0, noise=0.02, types=()):
-    """Lines of --fathom_samples of a workload's op types: times waver by `noise`, and grow by `drift` over the run."""
+    """Lines of --fathom_samples for op types of a workload, with noise, and a drift over the run."""
     lines = []
     for op_type in types or PROFILES[workload]:
         name = f"{step_name(workload)}/op:{op_type}/process_time/real_time"
         for index in range(steps):
-            # Multiples of the golden ratio, modulo 1: even, without order, and the same every time.
+            # Multiples of the golden ratio modulo 1: evenly spread, not sorted, and reproducible.
             wave = noise * (2 * (index * 0.6180339887 % 1) - 1)
             us = type_us(workload, op_type) * (1 + wave + drift * index / steps)
             lines.append(json.dumps({"name": name, "repetition": 0, "step": index, "us": us}))
@@ -207,6 +207,6 @@ def samples(workload="alexnet", steps=40, drift=0.0, noise=0.02, types=()):
 
 
 def write(path, made):
-    """Writes a document's JSON, or the lines of samples; returns the path."""
+    """Writes a document as JSON, or lines of samples. Returns the path."""
     path.write_text(json.dumps(made) if isinstance(made, dict) else "\n".join(made) + "\n")
     return path

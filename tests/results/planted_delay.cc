@@ -1,6 +1,6 @@
-// Preloaded into fathom_bench (LD_PRELOAD), makes an op of one row slower, as a bad commit would:
-// FATHOM_PLANT="<start of the row's name> <op that has a CPU kernel> <microseconds a call>". Other
-// rows' processes, known by --benchmark_filter=^NAME$, are left as they are.
+// A library for LD_PRELOAD that makes an op in one row of fathom_bench slower, like a bad commit:
+// FATHOM_PLANT="<prefix of the row's name> <operator with a CPU kernel> <microseconds per call>".
+// Processes with another --benchmark_filter=^NAME$ are not changed.
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
@@ -17,7 +17,7 @@ namespace {
 std::chrono::duration<double, std::micro> delay;
 std::optional<c10::SafeKernelFunction> kernel;
 
-/// Stands where LibTorch's kernel stood, so that no other op pays for it.
+/// Replaces the kernel of one operator, so other operators keep their speed.
 void delayed(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   kernel->callBoxed(op, keys, stack);
   const auto end = std::chrono::steady_clock::now() + delay;

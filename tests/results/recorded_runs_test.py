@@ -1,4 +1,4 @@
-"""The runs in results/runs/ can be read, and results/convert_run.py makes older files readable."""
+"""The runs in results/runs/ are readable, and results/convert_run.py converts older files."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import made_up_run as made_up
 import pytest
 from program import ROOT, gate, read_json, report
 
-from fathom_runs.benchmarks import read_ours
+from fathom_runs.benchmarks import read_fathom
 from fathom_runs.names import MODES, kind, step_of
 
 RUNS = sorted((ROOT / "results/runs").rglob("*.json"))
@@ -20,7 +20,7 @@ def convert(*files):
 
 
 def older(folder):
-    """A file of a program that named two op types otherwise, and its samples."""
+    """A file of an older program, with other names of two op types, and its samples."""
     document = made_up.document(workloads=("seq2seq", "speech"))
     for key in made_up.CATALOGUE:
         del document["context"][key]
@@ -35,7 +35,7 @@ def older(folder):
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_a_recorded_run_lists_its_op_types_and_workloads(path):
-    found = read_ours(path)
+    found = read_fathom(path)
     catalogue = found.catalogue
     for benchmark in found.measured:
         parts = benchmark.name.split("/")
@@ -50,7 +50,7 @@ def test_a_recorded_run_lists_its_op_types_and_workloads(path):
     assert set(catalogue.variant_of) | set(catalogue.variant_of.values()) <= workloads
 
 
-def test_an_older_file_is_read_once_it_is_converted(tmp_path):
+def test_a_converted_file_is_readable(tmp_path):
     files = older(tmp_path)
     page = tmp_path / "report.html"
     assert report(files[0], "-o", page).returncode == 2
@@ -62,7 +62,7 @@ def test_an_older_file_is_read_once_it_is_converted(tmp_path):
     assert "/op:clipped_relu_rnn/process_time" in files[1].read_text()
 
 
-def test_converting_changes_nothing_else_and_nothing_twice(tmp_path):
+def test_converting_changes_only_names_and_only_once(tmp_path):
     run, _ = older(tmp_path)
     before = run.read_text()
     convert(run)
@@ -73,17 +73,17 @@ def test_converting_changes_nothing_else_and_nothing_twice(tmp_path):
         if not any(f'"{key}"' in line for key in made_up.CATALOGUE)
     ]
     assert lines == before.replace("attention", "additive_attention").splitlines()
-    assert convert(run).stdout == f"{run}: is of today already\n" and run.read_text() == text
+    assert convert(run).stdout == f"{run}: is already current\n" and run.read_text() == text
 
 
 @pytest.mark.parametrize(
     "text, found",
     [
         ('{"context": {}, "benchmarks": []}', "no fathom_version in its context"),
-        ("[", "is cut off"),
+        ("[", "is truncated"),
     ],
 )
-def test_what_is_no_file_of_ours_is_one_line_and_stays(tmp_path, text, found):
+def test_other_files_give_one_line_and_stay_unchanged(tmp_path, text, found):
     path = tmp_path / "run.json"
     path.write_text(text)
     result = convert(path)
@@ -91,7 +91,7 @@ def test_what_is_no_file_of_ours_is_one_line_and_stays(tmp_path, text, found):
     assert found in result.stderr and "expected" in result.stderr and path.read_text() == text
 
 
-def test_the_gate_needs_no_such_entries(tmp_path):
+def test_the_gate_needs_no_op_types_and_workloads_in_the_context(tmp_path):
     document = made_up.document(workloads=("memnet",))
     rows = list(made_up.repeated(document["benchmarks"], [1 + k / 1000 for k in range(9)]))
     new = made_up.write(tmp_path / "new.json", document | {"benchmarks": rows})

@@ -1,4 +1,4 @@
-"""results/fathom_runs/words.py: lists and times in words."""
+"""results/fathom_runs/words.py: lists, times and disturbed rows in words."""
 
 import pytest
 
@@ -13,9 +13,9 @@ def test_lists(names, text):
     assert words.listed(names) == text
 
 
-def test_long_lists_are_cut():
+def test_long_lists_are_shortened():
     assert words.listed("abcdef", most=3) == "a, b, c and 3 others"
-    assert words.listed("abcd", most=3) == "a, b, c and d", "one other has a name"
+    assert words.listed("abcd", most=3) == "a, b, c and d", "a single other name is written out"
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,19 @@ def test_long_lists_are_cut():
 )
 def test_times_have_units(us, text):
     assert words.time_words(us) == text
+
+
+@pytest.mark.parametrize(
+    "steps, ops, start",
+    [
+        ((36, 56), (80, 958), "36 of 56 steps and 80 of 958 ops were disturbed: "),
+        ((1, 2), (0, 9), "1 of 2 steps was disturbed: "),
+        ((0, 0), (3, 9), "3 of 9 ops were disturbed: "),
+    ],
+)
+def test_disturbed_rows_are_counted(steps, ops, start):
+    assert words.disturbed_words(steps, ops).startswith(start)
+
+
+def test_without_disturbed_rows_there_is_no_sentence():
+    assert words.disturbed_words((0, 56)) == ""

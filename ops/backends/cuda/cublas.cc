@@ -13,14 +13,14 @@ namespace fathom::ops::cuda {
 namespace {
 
 constexpr int kAlgorithms = 10;
-constexpr uint64_t kMostWorkspace = uint64_t{64} << 20;
+constexpr uint64_t kMaxWorkspace = uint64_t{64} << 20;
 
 void check_cublas(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw std::runtime_error(std::string("cuBLAS: ") + cublasLtGetStatusName(status));
 }
 
-/// One for the process, which ends before it.
+/// One handle for the process, never destroyed.
 cublasLtHandle_t handle() {
   static const cublasLtHandle_t made = [] {
     cublasLtHandle_t fresh = nullptr;
@@ -34,7 +34,7 @@ cudaDataType_t data_type(Element element) {
   return element == Element::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/// cuBLAS counts columns first, so that a matrix of rows is its transpose.
+/// cuBLAS is column-major, so a row-major matrix is described as its transpose.
 struct Matrix {
   explicit Matrix(const Buffer& buffer) {
     const std::size_t axes = buffer.sizes.size();
@@ -48,7 +48,8 @@ struct Matrix {
     const int64_t stride = buffer.strides[transposed ? axes - 1 : axes - 2];
     check_cublas(cublasLtMatrixLayoutInit(
         &layout, data_type(buffer.element), static_cast<uint64_t>(inner),
-        static_cast<uint64_t>(outer), std::max(stride, inner)));  // a single column's may be any
+        static_cast<uint64_t>(outer),
+        std::max(stride, inner)));  // the stride of a single column is arbitrary
     if (axes > 2) {
       const auto batch = static_cast<int32_t>(buffer.sizes[0]);
       set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch);
@@ -70,7 +71,7 @@ struct Algorithm {
   std::size_t workspace;
 };
 
-/// The transposes: cᵀ = bᵀ · aᵀ.
+/// A product as cuBLAS computes it: cᵀ = bᵀ · aᵀ.
 class Product {
  public:
   Product(const MatmulProblem& problem, const Target& target)
@@ -91,7 +92,7 @@ class Product {
     expect_contiguous(problem.c);
     if (!problem.addend) return;
     expect_contiguous(*problem.addend);
-    if (problem.addend->sizes.size() == 1) {  // an element a row of cᵀ
+    if (problem.addend->sizes.size() == 1) {  // one element per row of cᵀ
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, problem.addend->data);
     } else {
@@ -106,13 +107,13 @@ class Product {
     check_cublas(cublasLtMatmulPreferenceInit(&preference));
     check_cublas(cublasLtMatmulPreferenceSetAttribute(&preference,
                                                       CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                      &kMostWorkspace, sizeof kMostWorkspace));
+                                                      &kMaxWorkspace, sizeof kMaxWorkspace));
     std::array<cublasLtMatmulHeuristicResult_t, kAlgorithms> offered{};
     int count = 0;
     check_cublas(cublasLtMatmulAlgoGetHeuristic(handle(), &product_, &b_.layout, &a_.layout,
                                                 &added_.layout, &c_.layout, &preference,
                                                 kAlgorithms, offered.data(), &count));
-    const Memory scratch = allocate(kMostWorkspace);
+    const Memory scratch = allocate(kMaxWorkspace);
     float best = std::numeric_limits<float>::infinity();
     Algorithm found{};
     for (int i = 0; i < count; ++i) {
@@ -134,7 +135,7 @@ class Product {
 
   cublasStatus_t multiply(const Algorithm& by, void* scratch) const {
     constexpr float kOne = 1;
-    // cublasLt's parameters are pointers to non-const of what it only reads.
+    // cublasLt takes non-const pointers to descriptors that it only reads.
     const auto layout = [](const Matrix& matrix) {
       return const_cast<cublasLtMatrixLayout_t>(&matrix.layout);
     };
@@ -157,7 +158,7 @@ class Product {
   cublasLtMatmulDescOpaque_t product_{};
 };
 
-std::string words(const Algorithm& algorithm) {
+std::string describe(const Algorithm& algorithm) {
   std::ostringstream text;
   const auto add = [&](const char* name, cublasLtMatmulAlgoConfigAttributes_t attribute) {
     int32_t value = 0;
@@ -180,12 +181,12 @@ Plan cublas_plan(const MatmulProblem& problem, const Target& target) {
   Key key{static_cast<int64_t>(target.tf32)};
   for (const Buffer* buffer : {&problem.a, &problem.b, &problem.c}) add(key, *buffer);
   if (problem.addend) add(key, *problem.addend);
-  const auto found = searched(key, [&] { return product.fastest(); });
+  const auto found = autotuned(key, [&] { return product.fastest(); });
   const Algorithm algorithm = found.choice;
   const auto run = [product, algorithm, scratch = workspace(algorithm.workspace)] {
     check_cublas(product.multiply(algorithm, scratch.get()));
   };
-  return {.implementation = words(algorithm),
+  return {.implementation = describe(algorithm),
           .run = run,
           .workspace_bytes = algorithm.workspace,
           .search_us = found.us};

@@ -9,15 +9,15 @@
 namespace fathom::ops::cuda {
 namespace {
 
-constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
-constexpr int kMostAlgorithms = 32;  // each comes in more than one arithmetic
+constexpr std::size_t kMaxWorkspace = std::size_t{1} << 30;
+constexpr int kMaxAlgorithms = 32;  // cuDNN lists an algorithm once per math type
 
 using Filter =
     Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
 using Convolution = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
                                cudnnDestroyConvolutionDescriptor>;
 
-const char* words(cudnnMathType_t math) {
+const char* describe(cudnnMathType_t math) {
   switch (math) {
     case CUDNN_DEFAULT_MATH:
       return " default math";
@@ -31,7 +31,7 @@ const char* words(cudnnMathType_t math) {
   return "";
 }
 
-/// What all passes share.
+/// The descriptors and data of all passes.
 struct Layer {
   Layer(const ConvolutionProblem& problem, const Target& target)
       : handle(cudnn_handle(target.stream)),
@@ -73,17 +73,18 @@ struct Algorithm {
   std::size_t workspace;
 };
 
-/// The fastest of those that cuDNN's own `find` times, among them some of another arithmetic.
+/// The fastest algorithm that cuDNN's `find` measured. With `fp32`, only those with fp32
+/// multiply-adds count: `find` also measures other math types.
 template <typename Timed, typename Find>
 Algorithm<decltype(Timed::algo)> fastest(bool fp32, const Find& find) {
   std::size_t free = 0;
   std::size_t total = 0;
   check(cudaMemGetInfo(&free, &total));
-  const std::size_t most = std::min(kMostWorkspace, free / 2);
-  const Memory scratch = allocate(most);
-  std::array<Timed, kMostAlgorithms> timed{};
+  const std::size_t max_workspace = std::min(kMaxWorkspace, free / 2);
+  const Memory scratch = allocate(max_workspace);
+  std::array<Timed, kMaxAlgorithms> timed{};
   int count = 0;
-  check(find(kMostAlgorithms, &count, timed.data(), scratch.get(), most));
+  check(find(kMaxAlgorithms, &count, timed.data(), scratch.get(), max_workspace));
   const Timed* const end = timed.data() + count;
   const Timed* const found = std::find_if<const Timed*>(timed.data(), end, [&](const Timed& one) {
     return one.status == CUDNN_STATUS_SUCCESS && (!fp32 || one.mathType == CUDNN_FMA_MATH);
@@ -92,7 +93,7 @@ Algorithm<decltype(Timed::algo)> fastest(bool fp32, const Find& find) {
   return {found->algo, found->mathType, found->memory};
 }
 
-/// `run` gets the layer, the algorithm's name, and memory and size of its workspace.
+/// `run` takes the layer, the algorithm, and the memory and size of its workspace.
 template <typename Timed, typename Find, typename Run>
 Plan plan(const ConvolutionProblem& problem, const Target& target, const Layer& layer,
           const Find& find, const Run& run) {
@@ -101,10 +102,10 @@ Plan plan(const ConvolutionProblem& problem, const Target& target, const Layer& 
   for (const auto& pair : {problem.stride, problem.padding, problem.dilation})
     key.insert(key.end(), pair.begin(), pair.end());
   for (const Buffer* buffer : {&problem.x, &problem.w, &problem.y}) add(key, *buffer);
-  const auto found = searched(key, [&] { return fastest<Timed>(fp32, find); });
+  const auto found = autotuned(key, [&] { return fastest<Timed>(fp32, find); });
   const auto algorithm = found.choice;
   check(cudnnSetConvolutionMathType(layer.convolution, algorithm.math));
-  return {.implementation = "algo " + std::to_string(algorithm.name) + words(algorithm.math),
+  return {.implementation = "algo " + std::to_string(algorithm.name) + describe(algorithm.math),
           .run =
               [layer, algorithm, run, scratch = workspace(algorithm.workspace)] {
                 run(layer, algorithm.name, scratch.get(), algorithm.workspace);
@@ -124,13 +125,13 @@ Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target) {
                                          CUDNN_NOT_PROPAGATE_NAN, 0));
       return plan<cudnnConvolutionFwdAlgoPerf_t>(
           problem, target, one,
-          [&](int most, int* count, auto* timed, void* scratch, std::size_t bytes) {
+          [&](int requested, int* count, auto* timed, void* scratch, std::size_t bytes) {
             return cudnnFindConvolutionForwardAlgorithmEx(
                 one.handle, one.x, one.x_data, one.w, one.w_data, one.convolution, one.y,
-                one.y_data, most, count, timed, scratch, bytes);
+                one.y_data, requested, count, timed, scratch, bytes);
           },
           [identity](const Layer& l, auto algorithm, void* scratch, std::size_t bytes) {
-            // The one algorithm that cuDNN fuses with a bias alone.
+            // Only with this algorithm cuDNN fuses a bias without an activation.
             if (l.bias_data != nullptr &&
                 algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) {
               check(cudnnConvolutionBiasActivationForward(
@@ -148,10 +149,10 @@ Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target) {
     case ConvolutionProblem::Writes::kX:
       return plan<cudnnConvolutionBwdDataAlgoPerf_t>(
           problem, target, one,
-          [&](int most, int* count, auto* timed, void* scratch, std::size_t bytes) {
+          [&](int requested, int* count, auto* timed, void* scratch, std::size_t bytes) {
             return cudnnFindConvolutionBackwardDataAlgorithmEx(
                 one.handle, one.w, one.w_data, one.y, one.y_data, one.convolution, one.x,
-                one.x_data, most, count, timed, scratch, bytes);
+                one.x_data, requested, count, timed, scratch, bytes);
           },
           [](const Layer& l, auto algorithm, void* scratch, std::size_t bytes) {
             check(cudnnConvolutionBackwardData(l.handle, &kOne, l.w, l.w_data, l.y, l.y_data,
@@ -161,10 +162,10 @@ Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target) {
     case ConvolutionProblem::Writes::kW:
       return plan<cudnnConvolutionBwdFilterAlgoPerf_t>(
           problem, target, one,
-          [&](int most, int* count, auto* timed, void* scratch, std::size_t bytes) {
+          [&](int requested, int* count, auto* timed, void* scratch, std::size_t bytes) {
             return cudnnFindConvolutionBackwardFilterAlgorithmEx(
                 one.handle, one.x, one.x_data, one.y, one.y_data, one.convolution, one.w,
-                one.w_data, most, count, timed, scratch, bytes);
+                one.w_data, requested, count, timed, scratch, bytes);
           },
           [](const Layer& l, auto algorithm, void* scratch, std::size_t bytes) {
             check(cudnnConvolutionBackwardFilter(l.handle, &kOne, l.x, l.x_data, l.y, l.y_data,
@@ -175,7 +176,7 @@ Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target) {
                                                  l.bias_data));
           });
   }
-  throw std::logic_error("a convolution writes one of three");
+  throw std::logic_error("unknown ConvolutionProblem::Writes");
 }
 
 }  // namespace fathom::ops::cuda

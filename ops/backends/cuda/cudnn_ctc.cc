@@ -13,7 +13,7 @@ using Ctc = Descriptor<cudnnCTCLossDescriptor_t, cudnnCreateCTCLossDescriptor,
 using Product = Descriptor<cudnnOpTensorDescriptor_t, cudnnCreateOpTensorDescriptor,
                            cudnnDestroyOpTensorDescriptor>;
 
-// LibTorch's choice, too; the other adds in any order.
+// LibTorch uses this one, too; the other one is not deterministic.
 constexpr cudnnCTCLossAlgo_t kAlgorithm = CUDNN_CTC_LOSS_ALGO_DETERMINISTIC;
 
 Memory on_device(const std::vector<int>& values, cudaStream_t stream) {
@@ -24,7 +24,7 @@ Memory on_device(const std::vector<int>& values, cudaStream_t stream) {
   return made;
 }
 
-/// The call without its results.
+/// The arguments of cudnnCTCLoss_v8, without its results.
 class Loss {
  public:
   Loss(const CtcProblem& problem, const Target& target)
@@ -34,28 +34,29 @@ class Loss {
         counts_(on_device(problem.counts, target.stream)),
         frames_(on_device(problem.frames, target.stream)),
         shape_(contiguous_tensor(Element::kFp32, problem.scores.sizes, 3)) {
-    const int most = *std::max_element(problem.counts.begin(), problem.counts.end());
+    const int max_labels = *std::max_element(problem.counts.begin(), problem.counts.end());
     check(cudnnSetCTCLossDescriptor_v9(ctc_, CUDNN_DATA_FLOAT, CUDNN_LOSS_NORMALIZATION_SOFTMAX,
-                                       CUDNN_CTC_ZERO_OOB_GRADIENTS, most));
+                                       CUDNN_CTC_ZERO_OOB_GRADIENTS, max_labels));
     const bool backward = std::holds_alternative<CtcProblem::Gradient>(problem.wanted);
-    check(cudnnGetCTCLossWorkspaceSize_v8(handle_, kAlgorithm, ctc_, shape_, of(backward),
-                                          &scratch_bytes_));
+    check(cudnnGetCTCLossWorkspaceSize_v8(handle_, kAlgorithm, ctc_, shape_,
+                                          gradient_desc(backward), &scratch_bytes_));
     scratch_ = workspace(scratch_bytes_);
   }
 
   std::size_t workspace_bytes() const { return scratch_bytes_; }
 
-  /// No gradient where `dscores` is null.
+  /// Computes no gradient where `dscores` is null.
   void run(void* losses, void* dscores) const {
     check(cudnnCTCLoss_v8(
-        handle_, kAlgorithm, ctc_, shape_, scores_.at.data, static_cast<const int*>(labels_.get()),
-        static_cast<const int*>(counts_.get()), static_cast<const int*>(frames_.get()), losses,
-        of(dscores != nullptr), dscores, scratch_bytes_, scratch_.get()));
+        handle_, kAlgorithm, ctc_, shape_, scores_.fp32.data,
+        static_cast<const int*>(labels_.get()), static_cast<const int*>(counts_.get()),
+        static_cast<const int*>(frames_.get()), losses, gradient_desc(dscores != nullptr), dscores,
+        scratch_bytes_, scratch_.get()));
   }
 
  private:
-  /// The gradient lies like the scores.
-  cudnnTensorDescriptor_t of(bool gradient) const {
+  /// The descriptor of the gradient, which has the layout of the scores; null without `gradient`.
+  cudnnTensorDescriptor_t gradient_desc(bool gradient) const {
     return gradient ? cudnnTensorDescriptor_t{shape_} : nullptr;
   }
 
@@ -81,7 +82,7 @@ Plan cudnn_plan(const CtcProblem& problem, const Target& target) {
     plan.run = [loss, into = losses->data] { loss->run(into, nullptr); };
     return plan;
   }
-  // cuDNN's is the gradient of the plain sum.
+  // cuDNN computes the gradient of the unweighted sum of losses.
   const auto& [weights, dscores] = std::get<CtcProblem::Gradient>(problem.wanted);
   const cudnnHandle_t handle = cudnn_handle(target.stream);
   const int64_t utterances = problem.scores.sizes[1];
@@ -96,7 +97,7 @@ Plan cudnn_plan(const CtcProblem& problem, const Target& target) {
   expect_contiguous(dscores);
   plan.run = [=, into = dscores.data] {
     loss->run(losses.get(), plain.get());
-    check(cudnnOpTensor(handle, product, &kOne, all, plain.get(), &kOne, each, factors.at.data,
+    check(cudnnOpTensor(handle, product, &kOne, all, plain.get(), &kOne, each, factors.fp32.data,
                         &kZero, all, into));
   };
   return plan;

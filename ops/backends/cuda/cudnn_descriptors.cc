@@ -14,7 +14,7 @@ void check(cudnnStatus_t status) {
 }
 
 cudnnHandle_t cudnn_handle(cudaStream_t stream) {
-  static std::map<cudaStream_t, cudnnHandle_t> handles;  // the process ends before them
+  static std::map<cudaStream_t, cudnnHandle_t> handles;  // never destroyed
   cudnnHandle_t& handle = handles[stream];
   if (handle == nullptr) {
     check(cudnnCreate(&handle));
@@ -50,7 +50,7 @@ Tensor tensor(const Buffer& buffer, std::size_t axes) {
   axes = std::max(axes, buffer.sizes.size());
   std::vector<int> sizes(axes, 1);
   std::vector<int> strides(axes, 1);
-  // An extent of 1 has any stride; cuDNN wants it as in a contiguous tensor.
+  // The stride of an extent of 1 is arbitrary; cuDNN requires that of a contiguous tensor.
   int contiguous = 1;
   for (std::size_t axis = buffer.sizes.size(); axis-- > 0;) {
     sizes[axis] = to_int(buffer.sizes[axis]);
@@ -73,17 +73,17 @@ Tensor contiguous_tensor(Element element, const std::vector<int64_t>& sizes, std
   return tensor(buffer, axes);
 }
 
-InFp32::InFp32(const Buffer& buffer, cudaStream_t stream) : given(buffer), at(buffer) {
-  expect_contiguous(given);
-  if (given.element == Element::kFp32) return;
-  at.element = Element::kFp32;
-  copy = allocate(bytes(at));
-  at.data = copy.get();
-  write(read(given, stream), at, stream);
+InFp32::InFp32(const Buffer& buffer, cudaStream_t stream) : original(buffer), fp32(buffer) {
+  expect_contiguous(original);
+  if (original.element == Element::kFp32) return;
+  fp32.element = Element::kFp32;
+  copy = allocate(bytes(fp32));
+  fp32.data = copy.get();
+  write(read(original, stream), fp32, stream);
 }
 
 void InFp32::write_back(cudaStream_t stream) const {
-  if (copy != nullptr) write(read(at, stream), given, stream);
+  if (copy != nullptr) write(read(fp32, stream), original, stream);
 }
 
 }  // namespace fathom::ops::cuda

@@ -11,21 +11,21 @@
 
 namespace fathom::ops::cuda {
 
-/// Throws std::runtime_error with cuDNN's words.
+/// Throws std::runtime_error with cuDNN's message where `status` is an error.
 void check(cudnnStatus_t status);
 
-/// One a stream.
+/// The handle of a stream; one per stream.
 cudnnHandle_t cudnn_handle(cudaStream_t stream);
 
 cudnnDataType_t data_type(Element element);
 
-/// Arithmetic of products: the default may round fp32 to TF32.
+/// The math type of products; cuDNN's default may round fp32 to TF32.
 cudnnMathType_t math_type(Element element, bool tf32);
 
-/// Extents as cuDNN counts them.
+/// An extent in cuDNN's type. Throws std::runtime_error where it needs more than 31 bits.
 int to_int(int64_t extent);
 
-/// Copies share what cuDNN made.
+/// Owns a cuDNN descriptor. Copies share it.
 template <typename Made, auto kCreate, auto kDestroy>
 class Descriptor {
  public:
@@ -35,7 +35,7 @@ class Descriptor {
     made_.reset(made, kDestroy);
   }
 
-  // NOLINTNEXTLINE(google-explicit-constructor): cuDNN's functions take it as it is.
+  // NOLINTNEXTLINE(google-explicit-constructor): it is passed to cuDNN's functions.
   operator Made() const { return made_.get(); }
 
  private:
@@ -48,21 +48,21 @@ using Tensor =
 using Activation = Descriptor<cudnnActivationDescriptor_t, cudnnCreateActivationDescriptor,
                               cudnnDestroyActivationDescriptor>;
 
-/// Most calls want four axes at least: the rest are of extent 1.
+/// A descriptor of at least `axes` axes, as most calls require. Added axes have an extent of 1.
 Tensor tensor(const Buffer& buffer, std::size_t axes = 4);
 Tensor contiguous_tensor(Element element, const std::vector<int64_t>& sizes, std::size_t axes = 4);
 
-/// A contiguous tensor for calls that know fp32 only: the caller's, or a copy.
+/// A contiguous tensor in fp32, for calls that take no other type: the original or a copy.
 struct InFp32 {
   InFp32(const Buffer& buffer, cudaStream_t stream);
   void write_back(cudaStream_t stream) const;
 
-  Buffer given;
-  Buffer at;
+  Buffer original;
+  Buffer fp32;
   Memory copy;
 };
 
-// The factors of a result and of what was there before.
+// cuDNN's alpha scales the result, beta the previous contents of the output.
 inline constexpr float kOne = 1;
 inline constexpr float kZero = 0;
 

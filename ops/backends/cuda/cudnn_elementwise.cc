@@ -13,7 +13,7 @@ using Reduction = Descriptor<cudnnReduceTensorDescriptor_t, cudnnCreateReduceTen
 constexpr cudnnSoftmaxAlgorithm_t kAccurate = CUDNN_SOFTMAX_ACCURATE;
 constexpr cudnnSoftmaxMode_t kOverChannels = CUDNN_SOFTMAX_MODE_CHANNEL;
 
-/// [outer, axis, inner, 1]
+/// A descriptor of [outer, axis, inner, 1].
 Tensor around(const Buffer& buffer, int axis) {
   expect_contiguous(buffer);
   std::vector<int64_t> sizes{1, 1, 1, 1};
@@ -26,7 +26,7 @@ Tensor around(const Buffer& buffer, int axis) {
 
 std::optional<cudnnActivationMode_t> mode(const UnaryProblem& problem) {
   switch (problem.kind) {
-    case UnaryProblem::Kind::kBetween:
+    case UnaryProblem::Kind::kClamp:
       if (problem.constants[0] != 0) return std::nullopt;
       return CUDNN_ACTIVATION_CLIPPED_RELU;
     case UnaryProblem::Kind::kRelu:

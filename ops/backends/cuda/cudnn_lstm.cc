@@ -15,9 +15,9 @@ using Sequence = Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescript
 using Dropout = Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor,
                            cudnnDestroyDropoutDescriptor>;
 
-constexpr int kGates = 4;  // in the order that problems have too: i, f, g, o
+constexpr int kGates = 4;  // i, f, g, o, in the order of LstmProblem
 
-/// A layer by one of cuDNN's algorithms, with all memory that it needs.
+/// A layer in one of cuDNN's algorithms, with all memory that it needs.
 class Lstm {
  public:
   Lstm(const LstmProblem& problem, const Target& target, cudnnRNNAlgo_t algorithm)
@@ -51,7 +51,7 @@ class Lstm {
     }
   }
 
-  /// Gradients to weights, out of cuDNN's order.
+  /// Copies the gradients of the weights out of cuDNN's weight space.
   void write_outputs() const {
     if (!problem_.gradients) return;
     each_weight(dweights_.get(), *problem_.gradients,
@@ -88,17 +88,17 @@ class Lstm {
     state_ = contiguous_tensor(x.element, {1, n, width}, 3);
   }
 
-  /// Calls visit(as cuDNN has it, as it lies) for each gate's part of each weight.
+  /// Calls visit(rows in cuDNN's weight space, rows of the problem) for each gate of each weight.
   template <typename Visit>
   void each_weight(void* packed, const LstmProblem::Inputs& all, const Visit& visit) const {
     for (int id = 0; id < 2 * kGates; ++id) {
       const bool recurrent = id >= kGates;
-      Tensor matrix_lies;
-      Tensor bias_lies;
+      Tensor matrix_desc;
+      Tensor bias_desc;
       void* matrix = nullptr;
       void* bias = nullptr;
-      check(cudnnGetRNNWeightParams(handle_, rnn_, 0, weight_bytes_, packed, id, matrix_lies,
-                                    &matrix, bias_lies, &bias));
+      check(cudnnGetRNNWeightParams(handle_, rnn_, 0, weight_bytes_, packed, id, matrix_desc,
+                                    &matrix, bias_desc, &bias));
       const auto visit_gate = [&](void* place, const Buffer& of) {
         const Rows given = part(of, id % kGates, kGates);
         visit({place, given.bytes, given.bytes, given.count}, given);
@@ -120,8 +120,8 @@ class Lstm {
   void run_backward() const {
     const auto& inputs = problem_.inputs;
     const auto& gradients = *problem_.gradients;
-    copy_reserve(reserve_, fresh_reserve_);                              // cuDNN writes over it
-    check(cudaMemsetAsync(dweights_.get(), 0, weight_bytes_, stream_));  // and adds to these
+    copy_reserve(reserve_, fresh_reserve_);                              // cuDNN overwrites it
+    check(cudaMemsetAsync(dweights_.get(), 0, weight_bytes_, stream_));  // cuDNN adds to them
     check(cudnnRNNBackwardData_v8(handle_, rnn_, lengths(), ys_, y_.get(), problem_.y.data, xs_,
                                   gradients.x.data, state_, inputs.h.data, last_h(),
                                   gradients.h.data, state_, inputs.c.data, problem_.last_c.data,
@@ -154,27 +154,28 @@ class Lstm {
   Memory lengths_, weights_, dweights_, scratch_, reserve_, fresh_reserve_, y_;
 };
 
-struct Named {
+struct NamedAlgorithm {
   cudnnRNNAlgo_t algorithm;
   const char* name;
 };
 
-constexpr std::array kAlgorithms{Named{CUDNN_RNN_ALGO_STANDARD, "standard"},
-                                 Named{CUDNN_RNN_ALGO_PERSIST_STATIC, "persistent"},
-                                 Named{CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, "persistent small"}};
+constexpr std::array kAlgorithms{
+    NamedAlgorithm{CUDNN_RNN_ALGO_STANDARD, "standard"},
+    NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC, "persistent"},
+    NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, "persistent small"}};
 
-Named fastest(const LstmProblem& problem, const Target& target) {
+NamedAlgorithm fastest(const LstmProblem& problem, const Target& target) {
   float best = std::numeric_limits<float>::infinity();
-  Named found = kAlgorithms[0];
+  NamedAlgorithm found = kAlgorithms[0];
   std::string why;
-  for (const Named& one : kAlgorithms) {
+  for (const NamedAlgorithm& one : kAlgorithms) {
     try {
       const Lstm lstm(problem, target, one.algorithm);
       const float milliseconds = best_milliseconds(target.stream, [&] { lstm.run(); });
       if (milliseconds >= best) continue;
       best = milliseconds;
       found = one;
-    } catch (const std::runtime_error& error) {  // not every one takes every shape
+    } catch (const std::runtime_error& error) {  // not every algorithm supports every shape
       why = error.what();
     }
   }
@@ -188,7 +189,7 @@ Plan cudnn_plan(const LstmProblem& problem, const Target& target) {
   Key key{static_cast<int64_t>(target.tf32), problem.gradients ? 1 : 0,
           static_cast<int64_t>(problem.inputs.biases.size())};
   for (const Buffer* buffer : {&problem.inputs.x, &problem.inputs.h}) add(key, *buffer);
-  const auto found = searched(key, [&] { return fastest(problem, target); });
+  const auto found = autotuned(key, [&] { return fastest(problem, target); });
   const auto lstm = std::make_shared<const Lstm>(problem, target, found.choice.algorithm);
   return {.implementation = found.choice.name,
           .run = [lstm] { lstm->run(); },

@@ -11,7 +11,7 @@ using ResponseNorm =
 constexpr cudnnLRNMode_t kAcross = CUDNN_LRN_CROSS_CHANNEL_DIM1;
 constexpr cudnnBatchNormMode_t kSpatial = CUDNN_BATCHNORM_SPATIAL;
 
-/// The planes as one axis.
+/// A descriptor that merges all axes after the channels into one.
 Tensor images(const Buffer& buffer) {
   expect_contiguous(buffer);
   int64_t plane = 1;
@@ -27,7 +27,7 @@ Plan cudnn_plan(const ResponseNormProblem& problem, const Target& target) {
   const cudnnHandle_t handle = cudnn_handle(target.stream);
   ResponseNorm norm;
   check(cudnnSetLRNDescriptor(norm, static_cast<unsigned>(problem.size), problem.alpha,
-                              problem.beta, problem.bias));  // divides alpha by the size itself
+                              problem.beta, problem.bias));  // cuDNN divides alpha by the size
   const Tensor x = tensor(problem.x);
   const Tensor y = tensor(problem.y);
   void* const x_data = problem.x.data;
@@ -58,19 +58,19 @@ Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
   check(cudnnDeriveBNTensorDescriptor(channels, x, kSpatial));
   const InFp32 weight(problem.weight, stream);
   const InFp32 bias(problem.bias, stream);
-  const Memory mean = allocate(bytes(weight.at));
-  const Memory inverse_deviation = allocate(bytes(weight.at));
+  const Memory mean = allocate(bytes(weight.fp32));
+  const Memory inverse_deviation = allocate(bytes(weight.fp32));
   void* const x_data = problem.x.data;
   void* const y_data = problem.y.data;
   const double epsilon = problem.epsilon;
   const auto forward = [=](void* into) {
     check(cudnnBatchNormalizationForwardTraining(
-        handle, kSpatial, &kOne, &kZero, x, x_data, y, into, channels, weight.at.data, bias.at.data,
-        0, nullptr, nullptr, epsilon, mean.get(), inverse_deviation.get()));
+        handle, kSpatial, &kOne, &kZero, x, x_data, y, into, channels, weight.fp32.data,
+        bias.fp32.data, 0, nullptr, nullptr, epsilon, mean.get(), inverse_deviation.get()));
   };
   if (!problem.gradients) return {.implementation = "spatial", .run = [=] { forward(y_data); }};
 
-  forward(allocate(bytes(problem.y)).get());  // for the batch's statistics
+  forward(allocate(bytes(problem.y)).get());  // computes the statistics of the batch
   const auto& gradients = *problem.gradients;
   const Tensor dx = images(gradients.x);
   void* const dx_data = gradients.x.data;
@@ -81,8 +81,8 @@ Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
               [=] {
                 check(cudnnBatchNormalizationBackward(
                     handle, kSpatial, &kOne, &kZero, &kOne, &kZero, x, x_data, y, y_data, dx,
-                    dx_data, channels, weight.at.data, dweight.at.data, dbias.at.data, epsilon,
-                    mean.get(), inverse_deviation.get()));
+                    dx_data, channels, weight.fp32.data, dweight.fp32.data, dbias.fp32.data,
+                    epsilon, mean.get(), inverse_deviation.get()));
               },
           .write_outputs =
               [=] {

@@ -10,13 +10,13 @@ namespace fathom::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBlocksAProcessor = 8;
+constexpr int kBlocksPerProcessor = 8;
 constexpr int kChains = 8;
 constexpr int kRounds = 1 << 14;
 constexpr int kTries = 5;
 constexpr size_t kCopied = size_t{1} << 30;
 
-/// Independent chains that never leave the registers; one store keeps the compiler from dropping
+/// Independent chains of multiply-adds in registers. The store keeps the compiler from removing
 /// them.
 __global__ void multiply_add(float* sink, float factor, float start) {
   float chains[kChains];
@@ -30,7 +30,7 @@ __global__ void multiply_add(float* sink, float factor, float start) {
   if (sum == -1) *sink = sum;
 }
 
-/// The shortest of kTries after a first one, in seconds; 0 where CUDA reports an error.
+/// The shortest time of kTries launches after a warm-up, in seconds; 0 where CUDA reports an error.
 template <typename Launch>
 double best_seconds(Launch launch) {
   cudaEvent_t begin{};
@@ -70,7 +70,7 @@ CudaDevice device() {
 double multiply_add_flops() {
   cudaDeviceProp device{};
   if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return 0;
-  const int blocks = kBlocksAProcessor * device.multiProcessorCount;
+  const int blocks = kBlocksPerProcessor * device.multiProcessorCount;
   float* sink = nullptr;
   if (cudaMalloc(&sink, sizeof(float)) != cudaSuccess) return 0;
   const double seconds =

@@ -24,7 +24,7 @@ class PlannedKernel final : public Kernel {
 
   std::string implementation() const override { return plan_.implementation; }
 
-  std::vector<std::pair<std::string, double>> figures() const override {
+  std::vector<std::pair<std::string, double>> counters() const override {
     return {{"create_us", create_us_},
             {"workspace_bytes", static_cast<double>(plan_.workspace_bytes)}};
   }

@@ -13,22 +13,22 @@
 
 namespace fathom::ops::cuda {
 
-/// Where a plan runs.
+/// The stream and precision of a plan.
 struct Target {
   cudaStream_t stream;
-  bool tf32;  ///< whether factors of fp32 products may be rounded to TF32
+  bool tf32;  ///< whether fp32 products may use TF32
 };
 
-/// A way to solve a problem. The functions hold what they need.
+/// A prepared solution of a problem. Its functions own the data that they need.
 struct Plan {
   std::string implementation;
-  std::function<void()> run;  ///< only enqueues
+  std::function<void()> run;  ///< enqueues on the stream and does not wait
   std::function<void()> write_outputs = nullptr;
   std::size_t workspace_bytes = 0;
-  double search_us = 0;  ///< that went into choosing `run`
+  double search_us = 0;  ///< time spent on the choice of an algorithm
 };
 
-// One file a library's family of calls. They throw std::runtime_error.
+// One file per family of calls. They throw std::runtime_error.
 Plan cublas_plan(const MatmulProblem& problem, const Target& target);
 Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target);
 Plan cudnn_plan(const PoolProblem& problem, const Target& target);
@@ -40,7 +40,7 @@ Plan cudnn_plan(const ReductionProblem& problem, const Target& target);
 Plan cudnn_plan(const LstmProblem& problem, const Target& target);
 Plan cudnn_plan(const CtcProblem& problem, const Target& target);
 
-/// What a problem's choice of an algorithm depends on.
+/// Identifies problems that share a choice of algorithm.
 using Key = std::vector<int64_t>;
 
 inline void add(Key& key, const Buffer& buffer) {
@@ -50,16 +50,16 @@ inline void add(Key& key, const Buffer& buffer) {
 }
 
 template <typename Choice>
-struct Searched {
+struct Autotuned {
   Choice choice;
   double us;
 };
 
-/// Searches for each key once in a process, so that copies of a problem run the same.
+/// Runs `search` once per key in a process, so that copies of a problem run the same algorithm.
 template <typename Search>
-auto searched(const Key& key, const Search& search) {
+auto autotuned(const Key& key, const Search& search) {
   using Clock = std::chrono::steady_clock;
-  static std::map<Key, Searched<decltype(search())>> all;
+  static std::map<Key, Autotuned<decltype(search())>> all;
   if (const auto found = all.find(key); found != all.end()) return found->second;
   const auto begin = Clock::now();
   auto choice = search();

@@ -1,4 +1,4 @@
-// Chosen by CMake where there is no oneDNN: no kernel, no rows.
+// CMake builds this file where oneDNN is absent.
 #include "ops/backends/onednn/library.h"
 
 namespace fathom::ops::onednn {

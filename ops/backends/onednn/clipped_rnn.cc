@@ -11,10 +11,10 @@ using dnnl::algorithm;
 using dnnl::memory;
 using Memories = std::unordered_map<int, memory>;
 
-/// Primitives that run one after the other: oneDNN's own recurrence has no clip.
+/// Primitives that run in sequence, because oneDNN's RNN primitive has no clipped ReLU.
 class Chain final : public Kernel {
  public:
-  /// A primitive for any number of steps.
+  /// Creates a primitive that any number of steps may run.
   Preparation::Created create(const Describe& describe) {
     auto created = preparation_.create(describe);
     const std::string name = created.description.impl_info_str();
@@ -23,9 +23,9 @@ class Chain final : public Kernel {
     return created;
   }
 
-  /// As the primitive wants it.
-  memory weights(const memory::desc& lies, void* data, const Preparation::Created& created) {
-    return preparation_.reordered(memory(lies, engine(), data),
+  /// Weights in the layout that the primitive chose.
+  memory weights(const memory::desc& desc, void* data, const Preparation::Created& created) {
+    return preparation_.reordered(memory(desc, engine(), data),
                                   created.description.query_md(dnnl::query::weights_md));
   }
 
@@ -33,7 +33,7 @@ class Chain final : public Kernel {
     steps_.emplace_back(primitive, std::move(memories));
   }
 
-  /// Contents that steps read.
+  /// Keeps `contents` alive for the steps that read it.
   Buffer keep(const memory::dims& sizes, const memory::dims& strides, std::vector<float> contents) {
     kept_ = std::move(contents);
     return {.data = kept_.data(), .element = Element::kFp32, .sizes = sizes, .strides = strides};
@@ -44,8 +44,8 @@ class Chain final : public Kernel {
     stream_.wait();
   }
   std::string implementation() const override { return implementation_; }
-  std::vector<std::pair<std::string, double>> figures() const override {
-    return preparation_.figures();
+  std::vector<std::pair<std::string, double>> counters() const override {
+    return preparation_.counters();
   }
 
  private:
@@ -58,14 +58,14 @@ class Chain final : public Kernel {
 
 /// The last two dimensions of [T, N, H].
 memory::desc frame_layout(const Buffer& all) {
-  const memory::desc lies = layout(all);
-  return {{all.sizes[1], all.sizes[2]}, lies.get_data_type(), {all.strides[1], all.strides[2]}};
+  const memory::desc desc = layout(all);
+  return {{all.sizes[1], all.sizes[2]}, desc.get_data_type(), {all.strides[1], all.strides[2]}};
 }
 
-/// `lies` from the frame `t` on.
-memory at_frame(const Buffer& all, int64_t t, const memory::desc& lies) {
+/// Memory with the descriptor `desc`, from frame `t` on.
+memory at_frame(const Buffer& all, int64_t t, const memory::desc& desc) {
   const int64_t bytes = all.element == Element::kBf16 ? 2 : 4;
-  return {lies, engine(), static_cast<char*>(all.data) + t * all.strides[0] * bytes};
+  return {desc, engine(), static_cast<char*>(all.data) + t * all.strides[0] * bytes};
 }
 
 memory frame(const Buffer& all, int64_t t) { return at_frame(all, t, frame_layout(all)); }
@@ -78,10 +78,10 @@ dnnl::primitive_attr with(const dnnl::post_ops& after) {
   return attributes;
 }
 
-/// Appends what brings a frame `from` through the gate into `to`.
+/// Appends the steps that apply the gate to the frame `from` and write `to`.
 using AppendGate = std::function<void(int64_t t, const memory& from, const memory& to)>;
 
-/// to_t = gate(added_t + to_before · weights), frame by frame from the last one or from the first.
+/// to_t = gate(added_t + to_before · weights), frame by frame from the last or the first one.
 void append_frames(Chain& chain, const Buffer& added, const Buffer& to, const memory::desc& weights,
                    void* data, bool from_last, const AppendGate& append_gate) {
   const int64_t count = to.sizes[0];
@@ -107,7 +107,7 @@ void append_frames(Chain& chain, const Buffer& added, const Buffer& to, const me
   }
 }
 
-/// 1 in an utterance's frames and 0 after them: [T, N].
+/// [T, N]: 1 in the frames of an utterance, 0 beyond its end.
 std::vector<float> mask(int64_t count, const std::vector<int64_t>& frames) {
   std::vector<float> made;
   for (int64_t t = 0; t < count; ++t) {
@@ -123,11 +123,11 @@ std::unique_ptr<Kernel> forward(const ClippedRnnProblem& problem,
   const int64_t n = h.sizes[1];
   auto chain = std::make_unique<Chain>();
   const Buffer kept = chain->keep({count, n, 1}, {n, 1, 1}, mask(count, pass.frames));
-  // The mask is no post-op of the product, which would leave oneDNN's fast code for it.
+  // The mask is not a post-op of the product, because oneDNN has no fast product with it.
   const auto gate = chain->create([&] {
     const memory::desc state = frame_layout(h);
     dnnl::post_ops clips;
-    clips.append_eltwise(algorithm::eltwise_clip, 0, static_cast<float>(problem.most));
+    clips.append_eltwise(algorithm::eltwise_clip, 0, static_cast<float>(problem.max));
     return dnnl::binary::primitive_desc(engine(), algorithm::binary_mul, state, frame_layout(kept),
                                         state, with(clips));
   });
@@ -140,7 +140,7 @@ std::unique_ptr<Kernel> forward(const ClippedRnnProblem& problem,
   return chain;
 }
 
-/// Σ dx_tᵀ h_before over all frames but the first: zeros where there are no others.
+/// Σ dx_tᵀ h_before over all frames but the first; zeros for a single frame.
 void append_recurrent_gradient(Chain& chain, const ClippedRnnProblem& problem,
                                const ClippedRnnProblem::Backward& pass) {
   const memory::desc product = layout(pass.drecurrent);
@@ -178,12 +178,12 @@ std::unique_ptr<Kernel> backward(const ClippedRnnProblem& problem,
   const Buffer& h = problem.h;
   auto chain = std::make_unique<Chain>();
   const auto gate = chain->create([&] {
-    constexpr auto clip = algorithm::eltwise_clip_v2;  // no gradient at 0 and at `most`
+    constexpr auto clip = algorithm::eltwise_clip_v2;  // the gradient is 0 at 0 and at `max`
     const memory::desc state = frame_layout(h);
-    const auto most = static_cast<float>(problem.most);
+    const auto max = static_cast<float>(problem.max);
     const dnnl::eltwise_forward::primitive_desc hint(engine(), dnnl::prop_kind::forward_training,
-                                                     clip, state, state, 0, most);
-    return dnnl::eltwise_backward::primitive_desc(engine(), clip, state, state, state, 0, most,
+                                                     clip, state, state, 0, max);
+    return dnnl::eltwise_backward::primitive_desc(engine(), clip, state, state, state, 0, max,
                                                   hint);
   });
   append_frames(*chain, pass.g, pass.dx, layout(problem.recurrent), problem.recurrent.data,

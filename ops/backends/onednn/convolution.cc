@@ -6,7 +6,7 @@ namespace {
 
 using dnnl::memory;
 
-/// oneDNN has the groups as a dimension of the weights.
+/// oneDNN's weights have a dimension for the groups.
 memory::desc grouped(const memory::desc& weights, int64_t groups) {
   memory::dims sizes = weights.get_dims();
   sizes[0] /= groups;

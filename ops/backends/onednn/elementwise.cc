@@ -11,7 +11,7 @@ using dnnl::prop_kind;
 algorithm algorithm_of(UnaryProblem::Kind kind) {
   using enum UnaryProblem::Kind;
   switch (kind) {
-    case kBetween:
+    case kClamp:
       return algorithm::eltwise_clip_v2;
     case kLinear:
       return algorithm::eltwise_linear;
@@ -61,8 +61,8 @@ std::unique_ptr<Kernel> make(const UnaryProblem& problem) {
   if (!problem.dx)
     return std::make_unique<Primitive>(forward, x,
                                        std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
-  Primitive before(forward, x, {});  // some gradients read its result instead of x
-  before.run();
+  Primitive forward_pass(forward, x, {});  // some gradients read the result of forward instead of x
+  forward_pass.run();
   return std::make_unique<Primitive>(
       [=] {
         return dnnl::eltwise_backward::primitive_desc(engine(), kind, all, all, all, alpha, beta,
@@ -70,8 +70,8 @@ std::unique_ptr<Kernel> make(const UnaryProblem& problem) {
       },
       std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
       std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},
-      Primitive::Memories{{DNNL_ARG_SRC, before.argument(DNNL_ARG_SRC)},
-                          {DNNL_ARG_DST, before.argument(DNNL_ARG_DST)}});
+      Primitive::Memories{{DNNL_ARG_SRC, forward_pass.argument(DNNL_ARG_SRC)},
+                          {DNNL_ARG_DST, forward_pass.argument(DNNL_ARG_DST)}});
 }
 
 std::unique_ptr<Kernel> make(const BinaryProblem& problem) {

@@ -19,7 +19,7 @@ memory::desc image_layout(
         if (!implementation.starts_with("ref") && !implementation.starts_with("simple"))
           return tried;
       } catch (const dnnl::error&) {
-        continue;  // it has none of this layout
+        continue;  // not supported in this layout
       }
     }
   }
@@ -30,8 +30,8 @@ std::unique_ptr<Kernel> image_primitive(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const memory::desc&)>& describe,
     const std::vector<Argument>& inputs, const std::vector<Argument>& outputs) {
-  const memory::desc lies = image_layout(image, describe);
-  return std::make_unique<Primitive>([&] { return describe(lies); }, inputs, outputs);
+  const memory::desc desc = image_layout(image, describe);
+  return std::make_unique<Primitive>([&] { return describe(desc); }, inputs, outputs);
 }
 
 memory::dims padding_after(const Buffer& x, const Buffer& y, const std::array<int64_t, 2>& kernel,

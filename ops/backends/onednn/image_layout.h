@@ -8,21 +8,22 @@
 
 namespace fathom::ops::onednn {
 
-/// The layout of images [N, C, H, W] for a primitive that runs over any: the first for which
-/// `describe` gives more than a reference implementation, channels in blocks before channels last;
-/// else, and for other tensors, the buffer's own.
+/// The layout of images [N, C, H, W] for a primitive that accepts any layout. Tries blocked
+/// channels, then channels last. Returns the first one for which `describe` finds more than a
+/// reference implementation; otherwise, and for tensors of other dimensions, the buffer's own
+/// layout.
 dnnl::memory::desc image_layout(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const dnnl::memory::desc&)>& describe);
 
-/// A primitive of images in that layout.
+/// A primitive over images in that layout.
 std::unique_ptr<Kernel> image_primitive(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const dnnl::memory::desc&)>& describe,
     const std::vector<Argument>& inputs, const std::vector<Argument>& outputs);
 
-/// Padding after an image x, below zero where no window reaches its end, so that as many windows
-/// fit as y has pixels.
+/// The padding after an image x with which as many windows fit as y has pixels. It is negative
+/// where no window reaches the end of the image.
 dnnl::memory::dims padding_after(const Buffer& x, const Buffer& y,
                                  const std::array<int64_t, 2>& kernel,
                                  const std::array<int64_t, 2>& stride,

@@ -7,7 +7,7 @@
 
 namespace fathom::ops::onednn {
 
-// One file a primitive, or a few that are alike. They throw dnnl::error.
+// One file per primitive, or per few similar ones. They throw dnnl::error.
 std::unique_ptr<Kernel> make(const MatmulProblem& problem);
 std::unique_ptr<Kernel> make(const ConvolutionProblem& problem);
 std::unique_ptr<Kernel> make(const PoolProblem& problem);

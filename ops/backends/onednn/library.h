@@ -8,15 +8,16 @@
 
 namespace fathom::ops::onednn {
 
-/// Version of the oneDNN that backend:onednn calls, not of LibTorch's own; empty where built
-/// without.
+/// Version of the oneDNN that backend:onednn calls, which is not LibTorch's; empty in a build
+/// without oneDNN.
 std::string version();
 
-/// Whether it computes in bf16 on this CPU (on x86 from AVX-512 on); false where built without.
+/// Whether oneDNN supports bf16 on this CPU (on x86 from AVX-512 on); false without oneDNN.
 bool has_bf16();
 
-/// oneDNN's way on the CPU at the current thread count, in the layouts that it prefers. Throws
-/// std::runtime_error where oneDNN has none for this machine; null where built without oneDNN.
+/// oneDNN's kernel for `problem` on the CPU, at the current thread count and in the layouts that it
+/// prefers. Throws std::runtime_error where oneDNN does not support the problem on this machine.
+/// Null in a build without oneDNN.
 std::unique_ptr<Kernel> kernel(const Problem& problem);
 
 }  // namespace fathom::ops::onednn

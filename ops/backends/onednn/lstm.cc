@@ -8,14 +8,14 @@ namespace {
 
 using dnnl::memory;
 
-// oneDNN's tensors have a dimension of layers and one of directions: both are 1 here.
+// oneDNN's tensors have dimensions for layers and directions; both are 1 here.
 
-/// Of a state [N, H].
+/// The descriptor of a state [N, H].
 memory::desc state(const Buffer& buffer) {
   return layout(buffer).reshape({1, 1, buffer.sizes[0], buffer.sizes[1]});
 }
 
-/// Of weights [4H, I]: oneDNN has [I, 4, H].
+/// The descriptor of weights [4H, I], which are [I, 4, H] in oneDNN.
 memory::desc weights(const Buffer& buffer) {
   const int64_t width = buffer.sizes[0] / 4;
   const int64_t row = buffer.strides[0];
@@ -25,28 +25,28 @@ memory::desc weights(const Buffer& buffer) {
           {all, all, buffer.strides[1], width * row, row}};
 }
 
-/// Of a bias [4H].
+/// The descriptor of a bias [4H].
 memory::desc bias(const Buffer& buffer) {
   return layout(buffer).reshape({1, 1, 4, buffer.sizes[0] / 4});
 }
 
-memory::desc any(const memory::desc& lies, memory::data_type type) {
-  return {lies.get_dims(), type, memory::format_tag::any};
+memory::desc any(const memory::desc& desc, memory::data_type type) {
+  return {desc.get_dims(), type, memory::format_tag::any};
 }
 
-/// oneDNN's gradients are of fp32.
-memory::desc gradient(const memory::desc& lies) {
-  return {lies.get_dims(), memory::data_type::f32, lies.get_strides()};
+/// The descriptor of a gradient: oneDNN computes gradients in fp32.
+memory::desc gradient(const memory::desc& desc) {
+  return {desc.get_dims(), memory::data_type::f32, desc.get_strides()};
 }
 
-memory zeros(const memory::desc& lies) {
-  memory made(lies, engine());
-  std::memset(made.get_data_handle(), 0, lies.get_size());
+memory zeros(const memory::desc& desc) {
+  memory made(desc, engine());
+  std::memset(made.get_data_handle(), 0, desc.get_size());
   return made;
 }
 
-memory sum(const std::vector<Buffer>& biases, const memory::desc& lies) {
-  memory total = zeros(lies);
+memory sum(const std::vector<Buffer>& biases, const memory::desc& desc) {
+  memory total = zeros(desc);
   dnnl::post_ops adds;
   adds.append_sum();
   dnnl::primitive_attr attributes;
@@ -60,7 +60,7 @@ memory sum(const std::vector<Buffer>& biases, const memory::desc& lies) {
   return total;
 }
 
-/// Both passes. LibTorch's hidden and cell states have the type of its inputs, and so they do here.
+/// Describes both passes. The hidden and cell states have the type of the inputs, as in LibTorch.
 class Layer {
  public:
   explicit Layer(const LstmProblem& problem)
@@ -91,7 +91,8 @@ class Layer {
             states_};
   }
 
-  /// By the C interface, whose flags say that gradients replace what lies there.
+  /// Uses the C interface, which has a flag to overwrite the gradients of the weights instead of
+  /// adding to them.
   dnnl::primitive_desc_base backward() const {
     const auto type = x_.get_data_type();
     constexpr auto fp32 = memory::data_type::f32;
@@ -135,11 +136,11 @@ std::unique_ptr<Kernel> make(const LstmProblem& problem) {
       outputs.emplace_back(DNNL_ARG_DST_ITER, *problem.last_h, state(*problem.last_h));
     return std::make_unique<Primitive>(forward, inputs, outputs, memories);
   }
-  Primitive before(forward, inputs, {}, memories);
-  before.run();
+  Primitive forward_pass(forward, inputs, {}, memories);
+  forward_pass.run();
   for (const int name :
        {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C, DNNL_ARG_WORKSPACE}) {
-    memories.emplace(name, before.argument(name));
+    memories.emplace(name, forward_pass.argument(name));
   }
   inputs.emplace_back(DNNL_ARG_DIFF_DST_LAYER, problem.y);
   inputs.emplace_back(DNNL_ARG_DIFF_DST_ITER_C, problem.last_c, state(problem.last_c));

@@ -23,11 +23,11 @@ std::unique_ptr<Kernel> make(const ResponseNormProblem& problem) {
                                               alpha, beta, bias, forward(image));
   };
   const memory::desc image = image_layout(x, backward);
-  Primitive before([&] { return forward(image); }, {{DNNL_ARG_SRC, x}}, {});
-  before.run();
-  Primitive::Memories kept{{DNNL_ARG_SRC, before.argument(DNNL_ARG_SRC)}};
-  if (before.has(DNNL_ARG_WORKSPACE))
-    kept.emplace(DNNL_ARG_WORKSPACE, before.argument(DNNL_ARG_WORKSPACE));
+  Primitive forward_pass([&] { return forward(image); }, {{DNNL_ARG_SRC, x}}, {});
+  forward_pass.run();
+  Primitive::Memories kept{{DNNL_ARG_SRC, forward_pass.argument(DNNL_ARG_SRC)}};
+  if (forward_pass.has(DNNL_ARG_WORKSPACE))
+    kept.emplace(DNNL_ARG_WORKSPACE, forward_pass.argument(DNNL_ARG_WORKSPACE));
   return std::make_unique<Primitive>([&] { return backward(image); },
                                      std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
                                      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}}, kept);

@@ -29,11 +29,11 @@ std::unique_ptr<Kernel> make(const PoolProblem& problem) {
                                                   kernel, dilations, before, after, hint);
   };
   const memory::desc image = image_layout(x, backward);
-  Primitive places([&] { return forward(image); }, {{DNNL_ARG_SRC, x}}, {});
-  places.run();
+  Primitive forward_pass([&] { return forward(image); }, {{DNNL_ARG_SRC, x}}, {});
+  forward_pass.run();
   Primitive::Memories workspace;
   if (problem.kind == PoolProblem::Kind::kMax)
-    workspace.emplace(DNNL_ARG_WORKSPACE, places.argument(DNNL_ARG_WORKSPACE));
+    workspace.emplace(DNNL_ARG_WORKSPACE, forward_pass.argument(DNNL_ARG_WORKSPACE));
   return std::make_unique<Primitive>(
       [&] { return backward(image); }, std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
       std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}}, workspace);

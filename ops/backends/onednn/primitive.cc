@@ -16,7 +16,7 @@ memory::data_type data_type(Element element) {
   return element == Element::kBf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
-/// Adds to `us` what it took.
+/// Creates a primitive and adds the time that it takes to `us`.
 Preparation::Created create_timed(const Describe& describe, double& us) {
   const auto begin = Clock::now();
   auto description = describe();
@@ -25,7 +25,7 @@ Preparation::Created create_timed(const Describe& describe, double& us) {
   return {std::move(primitive), std::move(description)};
 }
 
-/// The next primitive is created as the first in a process is.
+/// Empties oneDNN's cache, so that the next primitive is created as in a new process.
 void empty_cache() {
   const int capacity = dnnl::get_primitive_cache_capacity();
   dnnl::set_primitive_cache_capacity(0);
@@ -72,7 +72,7 @@ memory Preparation::reordered(const memory& from, const memory::desc& wanted) {
   return to;
 }
 
-std::vector<std::pair<std::string, double>> Preparation::figures() const {
+std::vector<std::pair<std::string, double>> Preparation::counters() const {
   return {{"create_us", create_us_},
           {"create_cached_us", create_cached_us_},
           {"reorder_us", reorder_us_}};
@@ -89,14 +89,14 @@ Primitive::Primitive(const Describe& describe, const std::vector<Argument>& inpu
   const auto wanted = [&](int name) {
     return description.query_md(dnnl::query::exec_arg_md, name);
   };
-  for (const auto& [name, lies, data] : inputs) {
-    const memory from(lies, engine(), data);
+  for (const auto& [name, desc, data] : inputs) {
+    const memory from(desc, engine(), data);
     memories_.insert_or_assign(name, preparation_.reordered(from, wanted(name)));
   }
-  for (const auto& [name, lies, data] : outputs) {
-    memory to(lies, engine(), data);
+  for (const auto& [name, desc, data] : outputs) {
+    memory to(desc, engine(), data);
     if (!memories_.contains(name)) {
-      const bool fits = wanted(name) == lies;
+      const bool fits = wanted(name) == desc;
       memories_.emplace(name, fits ? to : memory(wanted(name), engine()));
       if (fits) continue;
     }

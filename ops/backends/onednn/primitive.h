@@ -14,31 +14,31 @@ namespace fathom::ops::onednn {
 /// The CPU engine, one for the process.
 const dnnl::engine& engine();
 
-/// A buffer as it lies.
+/// The descriptor of a buffer in its own layout.
 dnnl::memory::desc layout(const Buffer& buffer);
 
-/// A tensor of the same extents and type whose layout is the primitive's to choose.
+/// A descriptor of the same extents and type; the primitive chooses the layout.
 dnnl::memory::desc any_layout(const Buffer& buffer);
 
-/// A tensor of the same extents and type in a named layout.
+/// A descriptor of the same extents and type in the layout `tag`.
 dnnl::memory::desc layout_as(const Buffer& buffer, dnnl::memory::format_tag tag);
 
-/// The caller's memory, by the name of a primitive's argument (DNNL_ARG_SRC).
+/// The caller's memory for an argument of a primitive (DNNL_ARG_SRC).
 struct Argument {
   Argument(int argument, const Buffer& buffer) : Argument(argument, buffer, layout(buffer)) {}
-  /// With other extents than the buffer's own, as in a bias of two dimensions.
-  Argument(int argument, const Buffer& buffer, dnnl::memory::desc as)
-      : name(argument), lies(std::move(as)), data(buffer.data) {}
+  /// Describes the buffer with other extents than its own, such as a bias with two dimensions.
+  Argument(int argument, const Buffer& buffer, dnnl::memory::desc description)
+      : name(argument), desc(std::move(description)), data(buffer.data) {}
 
   int name;
-  dnnl::memory::desc lies;
+  dnnl::memory::desc desc;
   void* data;
 };
 
-/// Describes a primitive; called more than once, to see what each creation takes.
+/// Describes a primitive. It is called more than once, to time each creation.
 using Describe = std::function<dnnl::primitive_desc_base()>;
 
-/// What a kernel takes to prepare (Kernel::figures).
+/// Creates primitives and reorders memory, and measures the time of both (Kernel::counters).
 class Preparation {
  public:
   struct Created {
@@ -49,10 +49,10 @@ class Preparation {
 
   void reorder(dnnl::memory from, dnnl::memory to);
 
-  /// `from` itself where it lies as wanted, else a copy that does.
+  /// `from` if it has the wanted layout, otherwise a copy in that layout.
   dnnl::memory reordered(const dnnl::memory& from, const dnnl::memory::desc& wanted);
 
-  std::vector<std::pair<std::string, double>> figures() const;
+  std::vector<std::pair<std::string, double>> counters() const;
 
  private:
   double create_us_ = 0;
@@ -60,31 +60,31 @@ class Preparation {
   double reorder_us_ = 0;
 };
 
-/// One primitive. Arguments that it wants in another layout, or of another type, are reordered:
-/// inputs here, outputs in write_outputs().
+/// One primitive. Arguments for which it needs another layout or type are reordered: inputs in the
+/// constructor, outputs in write_outputs().
 class Primitive final : public Kernel {
  public:
   using Memories = std::unordered_map<int, dnnl::memory>;
 
-  /// `memories` are the library's own already, such as a workspace. An output may be named more
-  /// than once, for copies of it. Workspaces and whatever else the primitive writes but no argument
-  /// names are made here.
+  /// `memories` are already in the primitive's layout, such as a workspace. An output may be listed
+  /// more than once, to be copied. The constructor allocates workspaces and other memory that the
+  /// primitive writes but no argument names.
   Primitive(const Describe& describe, const std::vector<Argument>& inputs,
             const std::vector<Argument>& outputs, Memories memories = {});
 
   void run() override;
   void write_outputs() override;
   std::string implementation() const override { return implementation_; }
-  std::vector<std::pair<std::string, double>> figures() const override {
-    return preparation_.figures();
+  std::vector<std::pair<std::string, double>> counters() const override {
+    return preparation_.counters();
   }
 
   bool has(int name) const { return memories_.contains(name); }
-  /// As the primitive has it.
+  /// The memory of an argument in the primitive's layout.
   const dnnl::memory& argument(int name) const { return memories_.at(name); }
 
  private:
-  /// From the library's layout into the caller's.
+  /// A reorder from the primitive's layout into the caller's.
   struct Output {
     dnnl::memory from, to;
     dnnl::reorder reorder;

@@ -27,8 +27,8 @@ std::unique_ptr<Kernel> make(const SoftmaxProblem& problem) {
   if (!problem.dx)
     return std::make_unique<Primitive>(forward, x,
                                        std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
-  Primitive before(forward, x, {});
-  before.run();
+  Primitive forward_pass(forward, x, {});
+  forward_pass.run();
   return std::make_unique<Primitive>(
       [&] {
         return dnnl::softmax_backward::primitive_desc(engine(), algorithm::softmax_accurate, all,
@@ -36,7 +36,7 @@ std::unique_ptr<Kernel> make(const SoftmaxProblem& problem) {
       },
       std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
       std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},
-      Primitive::Memories{{DNNL_ARG_DST, before.argument(DNNL_ARG_DST)}});
+      Primitive::Memories{{DNNL_ARG_DST, forward_pass.argument(DNNL_ARG_DST)}});
 }
 
 }  // namespace fathom::ops::onednn

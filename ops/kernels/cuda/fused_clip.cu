@@ -12,7 +12,7 @@ __global__ void add_squares(TensorGroup<S> group, double* squares) {
   __shared__ typename Reduce::TempStorage shared;
   T own = 0;
   each_element(group, [&](const UpdateLists<S>& lists, int64_t i) {
-    const T g = static_cast<T>(lists.at[0][i]);
+    const T g = static_cast<T>(lists.data[0][i]);
     own += g * g;
   });
   const double all = Reduce(shared).Sum(static_cast<double>(own));
@@ -20,10 +20,10 @@ __global__ void add_squares(TensorGroup<S> group, double* squares) {
 }
 
 template <typename T, typename S>
-__global__ void scale(TensorGroup<S> group, const double* squares, double largest) {
-  const T factor = static_cast<T>(clip_factor(*squares, largest));
+__global__ void scale(TensorGroup<S> group, const double* squares, double max_norm) {
+  const T factor = static_cast<T>(clip_factor(*squares, max_norm));
   each_element(group, [&](const UpdateLists<S>& lists, int64_t i) {
-    lists.at[0][i] = static_cast<S>(static_cast<T>(lists.at[0][i]) * factor);
+    lists.data[0][i] = static_cast<S>(static_cast<T>(lists.data[0][i]) * factor);
   });
 }
 
@@ -38,7 +38,7 @@ const char* fused_clip(const FusedClip& call) {
       add_squares<T><<<blocks, kThreads, 0, stream>>>(group, call.squares);
     });
     each_group<S>(call.gradients, [&](const TensorGroup<S>& group, unsigned blocks) {
-      scale<T><<<blocks, kThreads, 0, stream>>>(group, call.squares, call.largest);
+      scale<T><<<blocks, kThreads, 0, stream>>>(group, call.squares, call.max_norm);
     });
   });
 }

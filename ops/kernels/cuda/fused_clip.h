@@ -8,24 +8,24 @@
 
 namespace fathom::ops {
 
-/// What brings gradients whose squares sum to `squares` down to a norm of `largest`, as
-/// torch::nn::utils::clip_grad_norm_ has it; 1 where they are within.
-FATHOM_HOST_DEVICE inline double clip_factor(double squares, double largest) {
+/// The factor that scales gradients with the sum of squares `squares` to a norm of at most
+/// `max_norm`, like torch::nn::utils::clip_grad_norm_; at most 1.
+FATHOM_HOST_DEVICE inline double clip_factor(double squares, double max_norm) {
   using std::sqrt;
-  const double factor = largest / (sqrt(squares) + 1e-6);
+  const double factor = max_norm / (sqrt(squares) + 1e-6);
   return factor > 1 ? 1 : factor;
 }
 
 struct FusedClip {
-  double largest;
+  double max_norm;
   Element element;
-  std::vector<UpdatedTensor> gradients;  ///< the first of their lists
-  double* squares;                       ///< on the device, 0: room for their sum
+  std::vector<UpdatedTensor> gradients;  ///< only the first list of each is used
+  double* squares;                       ///< on the device, initially 0: the sum of the squares
   void* stream;                          ///< cudaStream_t
 };
 
-/// Starts the kernels, two for many tensors, and does not wait for them; blocks add up in any
-/// order. Null, or CUDA's words where they do not start.
+/// Launches two kernels per TensorGroup and does not wait. Blocks add their sums in any order.
+/// Returns null, or CUDA's error text where a launch fails.
 const char* fused_clip(const FusedClip& call);
 
 }  // namespace fathom::ops

@@ -7,7 +7,7 @@
 
 namespace fathom::ops {
 
-/// One parameter and what belongs to it, contiguous, on the current device.
+/// One parameter with its gradient and states, contiguous, on the current device.
 struct UpdatedTensor {
   UpdateLists<void> lists;
   int64_t count;
@@ -20,8 +20,8 @@ struct FusedUpdate {
   void* stream;  ///< cudaStream_t
 };
 
-/// Starts the kernels, one for many tensors, and does not wait for them. Null, or CUDA's words
-/// where they do not start.
+/// Launches one kernel per TensorGroup and does not wait. Returns null, or CUDA's error text where
+/// a launch fails.
 const char* fused_update(const FusedUpdate& call);
 
 }  // namespace fathom::ops

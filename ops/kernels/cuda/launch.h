@@ -10,13 +10,12 @@
 
 namespace fathom::ops {
 
-constexpr int kThreads = 256;  // a block's
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
+constexpr int kThreads = 256;  // per block
+constexpr int64_t kMaxBlocks = (int64_t{1} << 31) - 1;
 
-/// Enough for a thread to each of `count` > 0, as far as a launch can have them: a thread goes on
-/// from first_index() by index_stride().
+/// Grid size for a grid-stride loop over `count` > 0 elements: first_index(), index_stride().
 inline unsigned blocks_over(int64_t count) {
-  return static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMostBlocks));
+  return static_cast<unsigned>(std::min((count + kThreads - 1) / kThreads, kMaxBlocks));
 }
 
 __device__ inline int64_t first_index() {
@@ -25,8 +24,8 @@ __device__ inline int64_t first_index() {
 
 __device__ inline int64_t index_stride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
-/// Calls visit(an element, a number of the type to compute it in), which launches kernels. Null, or
-/// CUDA's words where they do not start.
+/// Calls visit(value of the element type, value of the type to compute in), which launches kernels.
+/// Returns null, or CUDA's error text where a launch fails.
 template <typename Visit>
 const char* launch(Element element, const Visit& visit) {
   switch (element) {

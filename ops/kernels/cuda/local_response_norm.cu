@@ -21,8 +21,8 @@ __global__ void backward(Planes shape, NormConstants<Sum> norm, const T* __restr
   }
 }
 
-/// Calls visit(an element, the window's size as a type, the constants, the blocks) for a call that
-/// has work; returns CUDA's error text.
+/// Calls visit(value of the element type, window size as a type, constants, blocks) unless the
+/// tensor is empty. Returns null, or CUDA's error text.
 template <typename Visit>
 const char* with_types(const ResponseNorm& call, Visit visit) {
   if (!has_window(call.norm.size)) return cudaGetErrorString(cudaErrorInvalidValue);

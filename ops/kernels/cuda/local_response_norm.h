@@ -6,15 +6,15 @@
 
 namespace fathom::ops {
 
-/// A local response normalisation of contiguous tensors on the current device.
+/// Local response normalization of contiguous tensors on the current device.
 struct ResponseNorm {
-  LocalResponseNorm norm;
+  LocalResponseNormOptions norm;
   Element element;
   Planes shape;
   void* stream;  ///< cudaStream_t
 };
 
-/// Start the kernels and do not wait for them. Null, or CUDA's words where they don't start.
+/// Launch a kernel and do not wait. Return null, or CUDA's error text where the launch fails.
 const char* response_norm(const ResponseNorm& call, const void* x, void* y);
 const char* response_norm_backward(const ResponseNorm& call, const void* x, const void* g,
                                    void* dx);

@@ -4,15 +4,15 @@
 namespace fathom::ops {
 namespace {
 
-/// A thread a unit: neighbours load neighbours.
+/// One thread per unit, so that neighbouring threads load neighbouring elements.
 template <typename T, typename Tensors>
-__global__ void units(Tensors at, int64_t samples, int64_t width) {
+__global__ void units(Tensors tensors, int64_t samples, int64_t width) {
   for (int64_t i = first_index(); i < samples * width; i += index_stride()) {
-    run_unit<T>(at, width, i / width, i % width);
+    run_unit<T>(tensors, width, i / width, i % width);
   }
 }
 
-/// Of `to<an element>`, which are the tensors.
+/// Launches the kernel over to(value of the element type), which returns the typed tensors.
 template <typename To>
 const char* run(const LstmGatesCall& call, const To& to) {
   const int64_t count = call.samples * call.width;
@@ -26,12 +26,12 @@ const char* run(const LstmGatesCall& call, const To& to) {
 
 }  // namespace
 
-const char* lstm_gates(const LstmGatesCall& call, const LstmGatesForward<void>& at) {
-  return run(call, [&]<typename S>(S /*element*/) { return typed<S>(at); });
+const char* lstm_gates(const LstmGatesCall& call, const LstmGatesForward<void>& tensors) {
+  return run(call, [&]<typename S>(S /*element*/) { return typed<S>(tensors); });
 }
 
-const char* lstm_gates_backward(const LstmGatesCall& call, const LstmGatesBackward<void>& at) {
-  return run(call, [&]<typename S>(S /*element*/) { return typed<S>(at); });
+const char* lstm_gates_backward(const LstmGatesCall& call, const LstmGatesBackward<void>& tensors) {
+  return run(call, [&]<typename S>(S /*element*/) { return typed<S>(tensors); });
 }
 
 }  // namespace fathom::ops

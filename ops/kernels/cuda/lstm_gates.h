@@ -5,7 +5,7 @@
 
 namespace fathom::ops {
 
-/// A cell's tensors on the current device.
+/// Type and sizes of a cell's tensors, which are on the current device.
 struct LstmGatesCall {
   Element element;
   int64_t samples;
@@ -13,8 +13,8 @@ struct LstmGatesCall {
   void* stream;  ///< cudaStream_t
 };
 
-/// Start the kernel and do not wait for it. Null, or CUDA's words where it does not start.
-const char* lstm_gates(const LstmGatesCall& call, const LstmGatesForward<void>& at);
-const char* lstm_gates_backward(const LstmGatesCall& call, const LstmGatesBackward<void>& at);
+/// Launch the kernel and do not wait. Return null, or CUDA's error text where the launch fails.
+const char* lstm_gates(const LstmGatesCall& call, const LstmGatesForward<void>& tensors);
+const char* lstm_gates_backward(const LstmGatesCall& call, const LstmGatesBackward<void>& tensors);
 
 }  // namespace fathom::ops

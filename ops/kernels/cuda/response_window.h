@@ -9,22 +9,22 @@
 
 namespace fathom::ops {
 
-// What one GPU thread of the local response normalisation does: it walks some channels of one pixel
-// with the window around them in registers. Neighbouring threads have neighbouring pixels, so every
-// load and store is coalesced, and no element is read twice but at a part's margins. The channels
-// are cut into parts because one thread a pixel of late layers would not fill a GPU.
-// Written without CUDA, so that a CPU test runs the very same arithmetic.
+// Local response normalization in one GPU thread: it visits some channels of one pixel and keeps
+// the window around them in registers. Neighbouring threads have neighbouring pixels, so every load
+// and store is coalesced. Elements are read twice only at the margins of a part. Channels are
+// divided into parts because one thread per pixel would not fill a GPU in late layers.
+// Written without CUDA, so that a CPU test runs the same arithmetic.
 
 inline constexpr int64_t kPartChannels = 32;
 
-/// A contiguous [images, channels, plane].
+/// The shape of a contiguous tensor [images, channels, plane].
 struct Planes {
   int64_t images;
   int64_t channels;
   int64_t plane;
 };
 
-/// Channels [begin, end) of one pixel, whose channel 0 lies `offset` elements into the tensor.
+/// Channels [begin, end) of one pixel. `offset` is the element of its channel 0 in the tensor.
 struct Part {
   int64_t offset;
   int64_t begin;
@@ -59,7 +59,7 @@ FATHOM_HOST_DEVICE inline Sum inverse_root(Sum x) {
 #endif
 }
 
-/// Of scale = bias + share · Σ x².
+/// Powers of scale = bias + share · Σ x².
 template <typename Sum>
 struct Scaling {
   Sum inverse;  ///< scale^-1
@@ -78,7 +78,7 @@ FATHOM_HOST_DEVICE inline Scaling<Sum> scaling(const Sum (&window)[kSize],
   return {.inverse = root * root, .factor = root * inverse_root(scale * root)};
 }
 
-/// The oldest leaves at the front.
+/// Drops the first element and appends `next`.
 template <int kSize, typename Sum>
 FATHOM_HOST_DEVICE inline void push(Sum (&window)[kSize], Sum next) {
   FATHOM_UNROLL
@@ -86,8 +86,8 @@ FATHOM_HOST_DEVICE inline void push(Sum (&window)[kSize], Sum next) {
   window[kSize - 1] = next;
 }
 
-/// Channels of a pixel from `channel` on, zero where there are none. All loads are on their way
-/// before the first is used: a thread that waited for each would leave the memory idle.
+/// Loads kCount channels of a pixel from `channel` on, zero outside the tensor. All loads are
+/// issued before the first is used, because waiting for each one would leave the memory idle.
 template <int kCount, typename T, typename Sum>
 FATHOM_HOST_DEVICE inline void load(const T* pixel, const Planes& shape, int64_t channel,
                                     Sum (&values)[kCount]) {
@@ -122,8 +122,8 @@ FATHOM_HOST_DEVICE inline void normalise(const Planes& shape, const Part& part,
   }
 }
 
-/// dx_i = g_i · factor_i - 2 share beta x_i Σ (g x factor / scale) over i's window. The walk is at
-/// channel c, which brings the last summand of channel c - kHalf.
+/// dx_i = g_i · factor_i - 2 share beta x_i Σ (g x factor / scale) over i's window. Channel c gives
+/// the last summand of channel c - kHalf.
 template <int kSize, typename T, typename Sum>
 FATHOM_HOST_DEVICE inline void normalise_backward(const Planes& shape, const Part& part,
                                                   const NormConstants<Sum>& norm,
@@ -161,9 +161,10 @@ FATHOM_HOST_DEVICE inline void normalise_backward(const Planes& shape, const Par
   }
 }
 
-/// Windows that have kernels; calls visit(std::integral_constant<int, size>) for one of them.
+/// Whether a window has a kernel.
 constexpr bool has_window(int64_t size) { return size == 3 || size == 5 || size == 7 || size == 9; }
 
+/// Calls visit(std::integral_constant<int, size>) for a window that has a kernel.
 template <typename Visit>
 void with_window(int64_t size, Visit visit) {
   if (size == 3) visit(std::integral_constant<int, 3>{});

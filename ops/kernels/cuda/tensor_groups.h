@@ -9,19 +9,19 @@
 
 namespace fathom::ops {
 
-constexpr int64_t kBlockElements = 16 * kThreads;  // a block's share of a tensor
-constexpr int kMostTensors = 64;                   // of a launch, whose arguments fit into 4 KB
+constexpr int64_t kBlockElements = 16 * kThreads;  // elements per block
+constexpr int kMaxTensors = 64;                    // per launch: its arguments must fit into 4 KB
 
-/// What one launch is over: each tensor has blocks of its own, one after the other.
+/// The tensors of one launch. Each tensor has its own blocks, one after the other.
 template <typename S>
 struct TensorGroup {
-  UpdateLists<S> lists[kMostTensors];
-  int64_t counts[kMostTensors];
-  int64_t ends[kMostTensors];  ///< the first block after a tensor's
+  UpdateLists<S> lists[kMaxTensors];
+  int64_t counts[kMaxTensors];
+  int64_t ends[kMaxTensors];  ///< first block after those of a tensor
   int tensors;
 };
 
-/// Calls visit(a tensor's lists, an element's index) for the thread's elements.
+/// Calls visit(lists of the tensor, index of the element) for each element of this thread.
 template <typename S, typename Visit>
 __device__ void each_element(const TensorGroup<S>& group, const Visit& visit) {
   int tensor = 0;
@@ -32,7 +32,7 @@ __device__ void each_element(const TensorGroup<S>& group, const Visit& visit) {
   for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) visit(group.lists[tensor], i);
 }
 
-/// Calls start(group, how many blocks it has) for as many tensors at a time as a launch takes.
+/// Calls start(group, number of blocks) for as many tensors at a time as fit into one launch.
 template <typename S, typename Start>
 void each_group(const std::vector<UpdatedTensor>& tensors, const Start& start) {
   TensorGroup<S> group{};
@@ -45,10 +45,10 @@ void each_group(const std::vector<UpdatedTensor>& tensors, const Start& start) {
   for (const auto& tensor : tensors) {
     const int64_t own = (tensor.count + kBlockElements - 1) / kBlockElements;
     if (own == 0) continue;
-    if (group.tensors == kMostTensors || blocks + own > kMostBlocks) flush();
+    if (group.tensors == kMaxTensors || blocks + own > kMaxBlocks) flush();
     const int place = group.tensors++;
-    for (int list = 0; list < UpdateLists<S>::kMost; ++list) {
-      group.lists[place].at[list] = static_cast<S*>(tensor.lists.at[list]);
+    for (int list = 0; list < UpdateLists<S>::kMaxLists; ++list) {
+      group.lists[place].data[list] = static_cast<S*>(tensor.lists.data[list]);
     }
     group.counts[place] = tensor.count;
     group.ends[place] = blocks += own;

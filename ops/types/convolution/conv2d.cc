@@ -50,7 +50,7 @@ int64_t output_extent(const Conv2dShape& shape, std::size_t axis) {
   return (shape.image[axis] + 2 * shape.padding[axis] - reach) / shape.stride[axis] + 1;
 }
 
-/// Pairs of output position and tap along one axis whose tap lies inside the image.
+/// The number of pairs of an output position and a tap inside the image, along one axis.
 int64_t inside_taps(const Conv2dShape& shape, std::size_t axis) {
   int64_t taps = 0;
   for (int64_t out = 0; out < output_extent(shape, axis); ++out) {
@@ -63,30 +63,30 @@ int64_t inside_taps(const Conv2dShape& shape, std::size_t axis) {
   return taps;
 }
 
-/// Products of one tap position: every image and every connected pair of channels.
-double channel_products(const Conv2dShape& shape) {
+/// Multiply-adds per tap position: one for each image and each connected pair of channels.
+double channel_macs(const Conv2dShape& shape) {
   return static_cast<double>(shape.batch * shape.out_channels * shape.in_channels) /
          static_cast<double>(shape.groups);
 }
 
-/// FLOPs of one forward, dgrad or wgrad: taps that fall on padding don't count (benchdnn's rule).
+/// FLOPs of one pass; taps that fall on padding don't count (benchdnn's rule).
 double flops(const Conv2dShape& shape) {
-  return 2 * channel_products(shape) *
+  return 2 * channel_macs(shape) *
          static_cast<double>(inside_taps(shape, 0) * inside_taps(shape, 1));
 }
 
-/// Multiply-adds of one pass with padding counted.
+/// Multiply-adds of one pass, padding counted.
 double macs(const Conv2dShape& shape) {
   const int64_t outputs = output_extent(shape, 0) * output_extent(shape, 1);
-  return channel_products(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
+  return channel_macs(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
 }
 
-/// {height, width}.
+/// {height, width} of y.
 Pair output(const Conv2dShape& shape) { return {output_extent(shape, 0), output_extent(shape, 1)}; }
 
-/// x [N, C, H, W] and weight [K, C / groups, R, S], then a bias [K] where there is one, give
-/// y [N, K, P, Q]. Gradients have inputs {x, weight, g} with g like y; dgrad gives {dx}, wgrad {dw}
-/// or {dw, dbias}.
+/// Forward: {x [N, C, H, W], weight [K, C / groups, R, S]} or {x, weight, bias [K]} gives
+/// {y [N, K, P, Q]}. Gradients: {x, weight, g}, with g of the shape of y, gives {dx} (dgrad), or
+/// {dw} or {dw, dbias} (wgrad).
 class Conv2d final : public Op {
  public:
   Conv2d(const Conv2dShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
@@ -96,7 +96,7 @@ class Conv2d final : public Op {
     const double x = elements({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]});
     const double w = elements(weight_sizes());
     const double y = elements({shape_.batch, shape_.out_channels, height, width});
-    // Each pass reads two of the three and writes the third; dgrad has nothing to do with a bias.
+    // Each pass reads two of x, w and y and writes the third. dgrad does not use the bias.
     const double b =
         shape_.bias && pass_ != Pass::kDgrad ? static_cast<double>(shape_.out_channels) : 0.0;
     return {.flops = flops(shape_),
@@ -171,8 +171,8 @@ class Conv2d final : public Op {
   Pass pass_;
 };
 
-/// The shape of a convolution: image and weight stand at `first`; stride, padding and dilation from
-/// `options` on.
+/// The shape of a call. Image and weight are the arguments from `first` on; stride, padding and
+/// dilation are those from `options` on.
 Conv2dShape shape_of(c10::ArrayRef<const c10::IValue> arguments, std::size_t first,
                      std::size_t options, std::size_t groups, bool bias) {
   const at::Tensor& image = arguments[first].toTensor();
@@ -202,7 +202,7 @@ std::vector<MatchedOp> match_forward(const ObservedCall& call) {
 }
 
 /// convolution_backward(g, x, weight, bias sizes, stride, padding, dilation, transposed, output
-/// padding, groups, wanted gradients to {x, weight, bias}).
+/// padding, groups, wanted gradients of {x, weight, bias}).
 std::vector<MatchedOp> match_backward(const ObservedCall& call) {
   const auto& arguments = call.arguments;
   if (arguments[1].toTensor().dim() != 4 || arguments[7].toBool()) return {};

@@ -14,7 +14,7 @@ struct BiasAddShape {
   void visit(Fields& fields) { fields.sizes("sizes", sizes); }
 };
 
-/// A layer's bias on its own: inputs {x [..., C], bias [C]}, outputs {x + bias}.
+/// The addition of a layer's bias: inputs {x [..., C], bias [C]}, outputs {x + bias}.
 class BiasAdd final : public Op {
  public:
   BiasAdd(BiasAddShape shape, Pass /*pass*/) : sizes_(std::move(shape.sizes)) {}
@@ -58,7 +58,7 @@ OpType bias_add_type() {
           .examples = {R"({"sizes": [13, 7]})", R"({"sizes": [1, 1]})"},
           .fields = fields_of<BiasAddShape>,
           .make = make_op<BiasAdd, BiasAddShape>,
-          // LibTorch has no op of it: it runs as add, or within addmm.
+          // LibTorch has no such op: it runs as add, or inside addmm.
           .match = [](const ObservedCall& /*call*/) { return std::vector<MatchedOp>{}; }};
 }
 

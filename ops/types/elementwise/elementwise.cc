@@ -20,9 +20,9 @@ using Rule = ElementwiseRule;
 struct ElementwiseShape {
   const Rule* rule;
   Sizes x = {};
-  Sizes y = {};           ///< of the second operand
+  Sizes y = {};           ///< extents of the second operand
   bool number = false;    ///< the second operand is a plain number
-  bool in_place = false;  ///< into x
+  bool in_place = false;  ///< the result is written into x
 
   void visit(Fields& fields) {
     fields.sizes("sizes", x);
@@ -40,20 +40,20 @@ struct ElementwiseShape {
                    "\"in_place\" is true, expected an \"other\" that fits into \"sizes\"");
   }
 
-  /// Whether there is a second tensor.
-  bool of_two() const { return rule->binary() && !number; }
+  /// Whether both operands are tensors.
+  bool has_two_tensors() const { return rule->binary() && !number; }
 
-  /// Extents of the result; none for a loss.
+  /// Extents of the result; empty for a loss.
   Sizes out() const {
     if (rule->name == "huber_loss") return {};
-    return of_two() ? Sizes(at::infer_size(x, y)) : x;
+    return has_two_tensors() ? Sizes(at::infer_size(x, y)) : x;
   }
 };
 
-/// What cuDNN has of them.
+/// Whether cuDNN has an activation of this kind.
 bool is_activation(UnaryProblem::Kind kind) {
   using Kind = UnaryProblem::Kind;
-  return kind == Kind::kRelu || kind == Kind::kBetween || kind == Kind::kSigmoid ||
+  return kind == Kind::kRelu || kind == Kind::kClamp || kind == Kind::kSigmoid ||
          kind == Kind::kTanh;
 }
 
@@ -61,8 +61,8 @@ bool is_activation(UnaryProblem::Kind kind) {
 /// {gradient of x}.
 class Elementwise final : public Op {
  public:
-  Elementwise(ElementwiseShape shape, Pass pass)
-      : rule_(*shape.rule),
+  Elementwise(const Rule& rule, ElementwiseShape shape, Pass pass)
+      : rule_(rule),
         shape_(std::move(shape)),
         out_(shape_.out()),
         backward_(pass == Pass::kBackward) {}
@@ -70,7 +70,7 @@ class Elementwise final : public Op {
   Cost cost(fixtures::Precision precision) const override {
     const double x = elements(shape_.x);
     const double out = elements(out_);
-    double touched = x + out + (shape_.of_two() ? elements(shape_.y) : 0);
+    double touched = x + out + (shape_.has_two_tensors() ? elements(shape_.y) : 0);
     if (backward_) touched += x;
     return {.flops = backward_ ? 0 : rule_.flops * out,
             .bytes = element_bytes(precision) * touched};
@@ -81,7 +81,7 @@ class Elementwise final : public Op {
     Tensors made;
     if (backward_) made.push_back(draw.normal(out_));
     made.push_back(values(draw, rule_.operands[0], shape_.x));
-    if (shape_.of_two()) made.push_back(values(draw, rule_.operands[1], shape_.y));
+    if (shape_.has_two_tensors()) made.push_back(values(draw, rule_.operands[1], shape_.y));
     return made;
   }
 
@@ -102,26 +102,27 @@ class Elementwise final : public Op {
 
   bool in_place() const override { return shape_.in_place; }
 
-  /// Vendors' binary ops repeat elements of the second operand only.
+  /// Vendors' binary ops broadcast only the second operand.
   std::vector<Backend> backends() const override {
-    const bool of_two = shape_.of_two();
-    const bool vendor =
-        of_two ? rule_.of_two && !shape_.in_place && out_ == shape_.x : rule_.unary.has_value();
+    const bool two_tensors = shape_.has_two_tensors();
+    const bool vendor = two_tensors ? rule_.binary_kind && !shape_.in_place && out_ == shape_.x
+                                    : rule_.unary_kind.has_value();
     if (!vendor) return {Backend::kTorch};
-    if (of_two || !is_activation(*rule_.unary)) return {Backend::kTorch, Backend::kOneDnn};
+    if (two_tensors || !is_activation(*rule_.unary_kind))
+      return {Backend::kTorch, Backend::kOneDnn};
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {
-    if (shape_.of_two()) {
+    if (shape_.has_two_tensors()) {
       Sizes y = shape_.y;
       y.insert(y.begin(), shape_.x.size() - y.size(), 1);
-      return BinaryProblem{.kind = *rule_.of_two,
+      return BinaryProblem{.kind = *rule_.binary_kind,
                            .a = buffer(in[0]),
                            .b = buffer(in[1].view(y)),
                            .out = buffer(out[0])};
     }
-    UnaryProblem problem{.kind = *rule_.unary,
+    UnaryProblem problem{.kind = *rule_.unary_kind,
                          .x = buffer(in[backward_ ? 1 : 0]),
                          .y = buffer(backward_ ? in[0] : out[0]),
                          .constants = rule_.constants};
@@ -147,7 +148,7 @@ class Elementwise final : public Op {
   bool backward_;
 };
 
-/// What an operand spans in memory: an expanded one is small.
+/// The extents that an operand has in memory: 1 along expanded dimensions.
 Sizes spanned(const at::Tensor& tensor) {
   auto sizes = tensor_sizes(tensor);
   for (int64_t i = 0; i < tensor.dim(); ++i) {
@@ -163,8 +164,7 @@ bool is_plain_number(const c10::IValue& argument) {
 
 std::vector<MatchedOp> match(const Rule& rule, const ObservedCall& call) {
   if (rule.is_type != nullptr && !rule.is_type(call)) return {};
-  const bool backward = call.name.ends_with("_backward");
-  const c10::IValue& x = call.arguments[backward ? 1 : 0];
+  const c10::IValue& x = call.arguments[is_gradient(call) ? 1 : 0];
   if (!is_plain(x)) return {};
   ElementwiseShape shape{.rule = &rule, .x = tensor_sizes(x.toTensor())};
   shape.y = shape.x;
@@ -177,7 +177,7 @@ std::vector<MatchedOp> match(const Rule& rule, const ObservedCall& call) {
       shape.in_place = rule.accumulates && call.name.ends_with('_');
     }
   }
-  return {matched(backward ? Pass::kBackward : Pass::kForward, std::move(shape))};
+  return {matched(call, std::move(shape))};
 }
 
 std::vector<std::string_view> examples(const Rule& rule) {
@@ -209,11 +209,7 @@ std::vector<OpType> elementwise_types() {
          .passes = passes,
          .examples = examples(rule),
          .fields = [&rule](Fields& fields) { read_shape(fields, ElementwiseShape{.rule = &rule}); },
-         .make =
-             [&rule](Fields& fields, Pass pass) {
-               return std::make_unique<Elementwise>(
-                   read_shape(fields, ElementwiseShape{.rule = &rule}), pass);
-             },
+         .make = make_member<Elementwise>(rule, ElementwiseShape{.rule = &rule}),
          .match = [&rule](const ObservedCall& call) { return match(rule, call); }});
   }
   return types;

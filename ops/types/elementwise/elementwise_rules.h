@@ -9,36 +9,36 @@
 
 namespace fathom::ops {
 
-/// What an operand holds: none, normal draws, positive ones, or some beyond the clip of a ReLU.
+/// The values of an operand: no operand, normal, positive, or normal with some beyond the limit of
+/// the clipped ReLU.
 enum class Values { kNone, kNormal, kPositive, kBeyondClip };
 
-/// One type that makes an element of each element, over operands {x} or {x, y}: what LibTorch calls
-/// it, forward and backward.
+/// An element-wise op type over the operands {x} or {x, y}.
 struct ElementwiseRule {
   std::string_view name;
   std::vector<std::string_view> aten;  ///< OpType::aten
   std::array<Values, 2> operands;
-  double flops;  ///< an output element
+  double flops;  ///< per output element
   at::Tensor (*forward)(const Tensors& in);
-  /// Where y can be a plain number.
+  /// Forward with a plain number as y; null where there is no such form.
   at::Tensor (*with_number)(const at::Tensor& x) = nullptr;
-  /// The gradient to x, of the output's gradient and the forward pass's result; null where
-  /// autograd makes it of other types.
+  /// The gradient of x from the gradient and the result of forward; null where autograd composes it
+  /// from other types.
   at::Tensor (*backward)(const at::Tensor& gradient, const at::Tensor& result,
                          const Tensors& in) = nullptr;
-  /// Which calls of its ATen names are of this type; null for all.
+  /// Whether a call to one of `aten` is of this type; null where all calls are.
   bool (*is_type)(const ObservedCall& call) = nullptr;
-  bool accumulates = false;  ///< has a form in place, which sums gradients
+  bool accumulates = false;  ///< has an in-place form, with which autograd sums gradients
 
-  /// What a vendor's library calls it; that of one operand is also what it is with a plain number.
-  std::optional<UnaryProblem::Kind> unary = {};
+  /// The op in a vendor's library. `unary_kind` also serves the form with a plain number.
+  std::optional<UnaryProblem::Kind> unary_kind = {};
   std::array<float, 2> constants = {};
-  std::optional<BinaryProblem::Kind> of_two = {};
+  std::optional<BinaryProblem::Kind> binary_kind = {};
 
   bool binary() const { return operands[1] != Values::kNone; }
 };
 
-/// All of them.
+/// The table of the family.
 const std::vector<ElementwiseRule>& elementwise_rules();
 
 }  // namespace fathom::ops

@@ -22,12 +22,12 @@ struct AdditiveAttentionShape {
   }
 };
 
-/// {memory, keys, query, score} gives {what is read}.
+/// {memory, keys, query, score} gives {context [N, H]}.
 std::unique_ptr<Op> make_additive_attention(Fields& fields, Pass pass) {
   const auto [n, places, width, query] = read_shape<AdditiveAttentionShape>(fields);
   const auto both = static_cast<double>(n * places * (width + query));  // memory and keys
   const double read = both + static_cast<double>(n * query + query);
-  return make_composite({.leaves = [=, n = n, places = places, width = width,
+  return make_composite({.inputs = [=, n = n, places = places, width = width,
                                     query = query](RandomInputs& draws) -> Tensors {
                            return {draws.normal({n, places, width}),
                                    draws.normal({n, places, query}), draws.normal({n, query}),
@@ -45,7 +45,7 @@ std::unique_ptr<Op> make_additive_attention(Fields& fields, Pass pass) {
                         pass);
 }
 
-/// The scope has {memory [N, T, H], keys [N, T, A]}.
+/// The scope's arguments are {memory [N, T, H], keys [N, T, A]}.
 std::vector<MatchedOp> match_additive_attention(const ObservedCall& call) {
   if (call.arguments.size() != 2) return {};
   const at::Tensor& memory = call.arguments[0].toTensor();

@@ -82,7 +82,7 @@ bool is_transposed(const at::Tensor& matrices) {
   return matrices.size(1) > 1 && matrices.size(2) > 1 && matrices.stride(1) < matrices.stride(2);
 }
 
-/// A product in a backward pass looks like one in a forward pass: all are called that.
+/// Products in a backward pass look like those in a forward pass, so all are matched as forward.
 std::vector<MatchedOp> match_batched_matmul(const ObservedCall& call) {
   const bool addend = call.name == "aten::baddbmm";
   const c10::IValue& first = call.arguments[addend ? 1 : 0];

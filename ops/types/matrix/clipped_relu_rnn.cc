@@ -23,9 +23,9 @@ struct ClippedReluRnnShape {
   }
 };
 
-/// Forward {x [T, N, H], recurrent [H, H], frames [N]} gives {h}. Backward {h, recurrent, g} gives
-/// {dx, drecurrent}: over the states themselves, since a state that rounding moves off 0 or 20 has
-/// another gradient.
+/// Forward: {x [T, N, H], recurrent [H, H], frames [N]} gives {h}. Backward: {h, recurrent, g}
+/// gives {dx, drecurrent}. h is an input of backward because a state that rounding moves off 0 or
+/// 20 has another gradient.
 class ClippedReluRnn final : public Op {
  public:
   ClippedReluRnn(const ClippedReluRnnShape& shape, Pass pass)
@@ -35,7 +35,7 @@ class ClippedReluRnn final : public Op {
         direction_(shape.reverse ? Direction::kBackward : Direction::kForward),
         pass_(pass) {}
 
-  /// The first frame follows none. Backward has two products a frame.
+  /// The first frame has no product. Backward has two products per frame.
   Cost cost(fixtures::Precision precision) const override {
     const bool backward = pass_ == Pass::kBackward;
     const auto states = static_cast<double>(frames_ * n_ * width_);
@@ -48,7 +48,7 @@ class ClippedReluRnn final : public Op {
             .macs = products};
   }
 
-  /// Utterances are of half to all frames.
+  /// Utterances have between half and all of the frames.
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draws(seed);
     const at::Tensor x = draws.normal({frames_, n_, width_});
@@ -76,7 +76,7 @@ class ClippedReluRnn final : public Op {
 
   Problem problem(const Tensors& in, const Tensors& out) const override {
     const bool forward = pass_ == Pass::kForward;
-    ClippedRnnProblem problem{.most = kClip,
+    ClippedRnnProblem problem{.max = kClip,
                               .reverse = direction_ == Direction::kBackward,
                               .recurrent = buffer(in[1]),
                               .h = buffer(forward ? out[0] : in[0]),
@@ -92,7 +92,7 @@ class ClippedReluRnn final : public Op {
     return problem;
   }
 
-  /// Each frame rounds what the next one builds on.
+  /// Rounding errors accumulate from frame to frame.
   double tolerance_factor(fixtures::Precision /*precision*/) const override { return 4; }
 
  private:
@@ -103,7 +103,7 @@ class ClippedReluRnn final : public Op {
   Pass pass_;
 };
 
-/// The scope has {x [T, N, H], whether from the last frame on}.
+/// The scope's arguments are {x [T, N, H], whether the recurrence runs in reverse}.
 std::vector<MatchedOp> match_clipped_relu_rnn(const ObservedCall& call) {
   if (call.arguments.size() != 2) return {};
   const at::Tensor& x = call.arguments[0].toTensor();

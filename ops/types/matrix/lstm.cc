@@ -13,7 +13,7 @@ struct LstmShape {
   int64_t n;
   int64_t inputs;
   int64_t width;
-  bool bias;  ///< two a gate, as at::lstm wants them
+  bool bias;  ///< two biases per gate, as at::lstm requires
 
   void visit(Fields& fields) {
     fields.extent("steps", steps);
@@ -24,7 +24,7 @@ struct LstmShape {
   }
 };
 
-/// A layer over a sequence x [T, N, I]: `steps` and `n` follow from it.
+/// The shape of a layer over x [T, N, I], or [N, T, I] with batch_first.
 LstmShape shape_of(const at::Tensor& x, bool batch_first, int64_t width, bool bias) {
   return {.steps = x.size(batch_first ? 1 : 0),
           .n = x.size(batch_first ? 0 : 1),
@@ -33,7 +33,7 @@ LstmShape shape_of(const at::Tensor& x, bool batch_first, int64_t width, bool bi
           .bias = bias};
 }
 
-/// A row for each layer and direction: each is a call of oneDNN and has a gradient of its own.
+/// One op per layer and direction: each is a call of its own in oneDNN and has its own gradient.
 std::vector<MatchedOp> layers(Pass pass, LstmShape first, int64_t count, int64_t directions) {
   std::vector<MatchedOp> made;
   for (int64_t layer = 0; layer < count; ++layer) {
@@ -57,10 +57,11 @@ std::vector<MatchedOp> match_whole(const ObservedCall& call) {
 }
 
 /// _cudnn_rnn(x, weights, weights of a layer, buffer, h, c, mode, width, projection, layers,
-/// batch_first, ..., bidirectional, ...) and its backward, which has the output and three gradients
-/// before the mode.
-std::vector<MatchedOp> match_cudnn(const ObservedCall& call, bool backward) {
-  constexpr int64_t kLstmMode = 2;  // of cuDNN's recurrent networks
+/// batch_first, ..., bidirectional, ...). Its backward has the output and three gradients before
+/// the mode.
+std::vector<MatchedOp> match_cudnn(const ObservedCall& call) {
+  constexpr int64_t kLstmMode = 2;  // CUDNN_LSTM
+  const bool backward = is_gradient(call);
   const auto& arguments = call.arguments;
   const std::size_t mode = backward ? 10 : 6;
   if (arguments[mode].toInt() != kLstmMode || arguments[mode + 2].toInt() != 0) return {};
@@ -71,34 +72,32 @@ std::vector<MatchedOp> match_cudnn(const ObservedCall& call, bool backward) {
 }
 
 /// mkldnn_rnn_layer(x, input weight, recurrent weight [4H, H], ..., bias, ...): one layer.
-std::vector<MatchedOp> match_layer(const ObservedCall& call, bool backward) {
+std::vector<MatchedOp> match_layer(const ObservedCall& call) {
   const int64_t width = call.arguments[2].toTensor().size(1);
-  const bool bias = call.arguments[backward ? 17 : 12].toBool();
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  shape_of(call.arguments[0].toTensor(), /*batch_first=*/false, width, bias))};
+  const bool bias = call.arguments[is_gradient(call) ? 17 : 12].toBool();
+  return {
+      matched(call, shape_of(call.arguments[0].toTensor(), /*batch_first=*/false, width, bias))};
 }
 
 std::vector<MatchedOp> match_lstm(const ObservedCall& call) {
   if (call.name == "aten::lstm") return match_whole(call);
-  const bool backward = call.name.ends_with("_backward");
-  return call.name.starts_with("aten::_cudnn") ? match_cudnn(call, backward)
-                                               : match_layer(call, backward);
+  return call.name.starts_with("aten::_cudnn") ? match_cudnn(call) : match_layer(call);
 }
 
-/// Inputs of make_lstm(), or their gradients.
-LstmProblem::Inputs buffers(at::ArrayRef<at::Tensor> leaves) {
-  LstmProblem::Inputs made{.x = buffer(leaves[0]),
-                           .h = buffer(leaves[1][0]),
-                           .c = buffer(leaves[2][0]),
-                           .input_weight = buffer(leaves[3]),
-                           .recurrent_weight = buffer(leaves[4]),
+/// The buffers of make_lstm()'s inputs, or of their gradients.
+LstmProblem::Inputs buffers(at::ArrayRef<at::Tensor> tensors) {
+  LstmProblem::Inputs made{.x = buffer(tensors[0]),
+                           .h = buffer(tensors[1][0]),
+                           .c = buffer(tensors[2][0]),
+                           .input_weight = buffer(tensors[3]),
+                           .recurrent_weight = buffer(tensors[4]),
                            .biases = {}};
-  for (const auto& bias : leaves.slice(5)) made.biases.push_back(buffer(bias));
+  for (const auto& bias : tensors.slice(5)) made.biases.push_back(buffer(bias));
   return made;
 }
 
-/// A layer as a training step runs it, by oneDNN or cuDNN where LibTorch has them: {x [T, N, I],
-/// h [1, N, H], c, weights [4H, I] and [4H, H], then two biases [4H] where there are some} gives
+/// A layer as a training step runs it; LibTorch calls oneDNN or cuDNN where it can. {x [T, N, I], h
+/// [1, N, H], c [1, N, H], weights [4H, I] and [4H, H], and with `bias` two biases [4H]} gives
 /// {outputs [T, N, H], h', c'}.
 std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
   LstmShape s{};
@@ -107,9 +106,9 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
   const auto states = static_cast<double>(2 * s.n * s.width);
   const double read = weights + states + static_cast<double>(s.steps * s.n * s.inputs) +
                       (s.bias ? static_cast<double>(8 * s.width) : 0);
-  const std::size_t leaves = s.bias ? 7 : 5;
+  const std::size_t input_count = s.bias ? 7 : 5;
   return make_composite(
-      {.leaves =
+      {.inputs =
            [s](RandomInputs& draws) {
              Tensors made{draws.normal({s.steps, s.n, s.inputs}),
                           draws.normal({1, s.n, s.width}, 0.5), draws.normal({1, s.n, s.width}),
@@ -118,7 +117,7 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
              for (int i = 0; i < 2 && s.bias; ++i) made.push_back(draws.normal({4 * s.width}, 0.1));
              return made;
            },
-       .with_gradient = leaves,
+       .with_gradient = input_count,
        .forward = [bias = s.bias](const Tensors& in) -> Tensors {
          const std::vector<at::Tensor> weight(in.begin() + 3, in.begin() + (bias ? 7 : 5));
          const auto [outputs, h, c] = at::lstm(in[0], {in[1], in[2]}, weight, bias, /*layers=*/1,
@@ -131,11 +130,11 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
        .read = read,
        .written = states + static_cast<double>(s.steps * s.n * s.width),
        .gradients = read,
-       .problem = [leaves, backward = pass == Pass::kBackward](const Tensors& in,
-                                                               const Tensors& out) -> Problem {
+       .problem = [input_count, backward = pass == Pass::kBackward](const Tensors& in,
+                                                                    const Tensors& out) -> Problem {
          const at::ArrayRef<at::Tensor> all(in);
-         const auto results = backward ? all.slice(leaves) : at::ArrayRef<at::Tensor>(out);
-         LstmProblem problem{.inputs = buffers(all.slice(0, leaves)),
+         const auto results = backward ? all.slice(input_count) : at::ArrayRef<at::Tensor>(out);
+         LstmProblem problem{.inputs = buffers(all.slice(0, input_count)),
                              .y = buffer(results[0]),
                              .last_c = buffer(results[2][0]),
                              .last_h = buffer(results[1][0])};

@@ -24,16 +24,16 @@ struct LstmCellShape {
   }
 };
 
-/// Those of a layer of one step: {x, h, c, weight, bias} or their gradients.
-LstmProblem::Inputs buffers(const Tensors& leaves) {
-  const at::Tensor& weight = leaves[3];
-  const int64_t inputs = leaves[0].size(1);
-  return {.x = buffer(leaves[0].unsqueeze(0)),
-          .h = buffer(leaves[1]),
-          .c = buffer(leaves[2]),
+/// The buffers of {x, h, c, weight, bias}, or of their gradients, as a layer of one step.
+LstmProblem::Inputs buffers(const Tensors& tensors) {
+  const at::Tensor& weight = tensors[3];
+  const int64_t inputs = tensors[0].size(1);
+  return {.x = buffer(tensors[0].unsqueeze(0)),
+          .h = buffer(tensors[1]),
+          .c = buffer(tensors[2]),
           .input_weight = buffer(weight.narrow(1, 0, inputs)),
           .recurrent_weight = buffer(weight.narrow(1, inputs, weight.size(1) - inputs)),
-          .biases = {buffer(leaves[4])}};
+          .biases = {buffer(tensors[4])}};
 }
 
 /// {x, h, c, weight, bias} gives {h', c'}.
@@ -43,7 +43,7 @@ std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
   const auto states = static_cast<double>(2 * n * width);
   const double read = weights + states + static_cast<double>(n * inputs + 4 * width);
   return make_composite(
-      {.leaves = [n = n, inputs = inputs, width = width](RandomInputs& draws) -> Tensors {
+      {.inputs = [n = n, inputs = inputs, width = width](RandomInputs& draws) -> Tensors {
          return {draws.normal({n, inputs}), draws.normal({n, width}, 0.5), draws.normal({n, width}),
                  draws.weight({4 * width, inputs + width}, inputs + width),
                  draws.normal({4 * width}, 0.1)};
@@ -76,7 +76,7 @@ std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
       pass);
 }
 
-/// The scope has {x [N, I], h [N, H]}.
+/// The scope's arguments are {x [N, I], h [N, H]}.
 std::vector<MatchedOp> match_lstm_cell(const ObservedCall& call) {
   if (call.arguments.size() != 2) return {};
   const at::Tensor& x = call.arguments[0].toTensor();

@@ -10,7 +10,7 @@ namespace fathom::ops {
 namespace {
 
 /// C [m, n] = A [m, k] · B [k, n] (+ bias [n]). A transposed factor is stored as [k, m] or [n, k],
-/// the way a dense layer y = x · W^T + b and its gradients find theirs.
+/// as in a dense layer y = x · Wᵀ + b and its gradients.
 struct MatmulShape {
   int64_t m;
   int64_t n;

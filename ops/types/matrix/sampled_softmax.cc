@@ -27,14 +27,14 @@ struct SampledSoftmaxShape {
   }
 };
 
-/// {x, weight, bias, labels, candidates' ids and tries} gives {losses}. A gradient fills tensors as
-/// large as `weight` and `bias`, of which forward looks up some rows.
+/// {x, weight, bias, labels, candidates' ids and tries} gives {losses}. Forward reads some rows of
+/// `weight` and `bias`, but their gradients are whole tensors.
 std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
   const auto [positions, n, width, classes, count] = read_shape<SampledSoftmaxShape>(fields);
   const auto x = static_cast<double>(positions * n * width);
   const auto ids = static_cast<double>(positions * (n + count));
   return make_composite(
-      {.leaves = [positions = positions, n = n, width = width, classes = classes,
+      {.inputs = [positions = positions, n = n, width = width, classes = classes,
                   count = count](RandomInputs& draws) -> Tensors {
          const Candidates drawn = draw_log_uniform(positions, count, classes, draws.generator());
          return {draws.normal({positions, n, width}),
@@ -53,14 +53,14 @@ std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
        .read = x + ids* static_cast<double>(width + 1) + static_cast<double>(positions),
        .written = static_cast<double>(positions * n),
        .gradients = x + static_cast<double>(classes) * static_cast<double>(width + 1),
-       .tolerance_factor = 16,  // a frequent word's gradients are added up in their own type
+       .tolerance_factor = 16,  // gradients of frequent words are summed in the tensor's type
        .integers = ids,
        .untouched =
            std::max(static_cast<double>(classes) - ids, 0.0) * static_cast<double>(width + 1)},
       pass);
 }
 
-/// The scope has {x [T, N, H], weight [V, H], candidates' ids [T, S]}.
+/// The scope's arguments are {x [T, N, H], weight [V, H], candidates' ids [T, S]}.
 std::vector<MatchedOp> match_sampled_softmax(const ObservedCall& call) {
   if (call.arguments.size() != 3) return {};
   const at::Tensor& x = call.arguments[0].toTensor();

@@ -31,7 +31,7 @@ struct ConcatShape {
   }
 };
 
-/// Inputs the tensors, outputs {all of them in one}.
+/// Inputs are the tensors, outputs {their concatenation}.
 class Concat final : public Op {
  public:
   Concat(ConcatShape shape, Pass /*pass*/) : shape_(std::move(shape)) {}

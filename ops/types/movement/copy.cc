@@ -11,14 +11,14 @@ namespace fathom::ops {
 namespace {
 
 struct CopyShape {
-  Sizes sizes;      ///< of the copy
-  bool transposed;  ///< the source lies the other way
+  Sizes sizes;      ///< extents of the copy
+  bool transposed;  ///< the last two dimensions of the source are transposed
 
   void visit(Fields& fields) {
     fields.sizes("sizes", sizes);
     fields.flag("transposed", transposed);
     fields.require(!transposed || sizes.size() > 1,
-                   "\"sizes\" has one extent, expected two or more of a \"transposed\" copy");
+                   "\"sizes\" has one extent, expected two or more for a \"transposed\" copy");
   }
 };
 
@@ -27,7 +27,7 @@ struct TransposeShape {
 
   void visit(Fields& fields) {
     fields.sizes("sizes", sizes);
-    fields.require(sizes.size() == 2, "\"sizes\" is not that of a matrix, expected two extents");
+    fields.require(sizes.size() == 2, "\"sizes\" is not a matrix, expected two extents");
   }
 };
 
@@ -70,35 +70,35 @@ class Copy final : public Op {
   bool transposed_;
 };
 
-/// Whether the last dimension is not the one that lies together.
+/// Whether the last dimension is not the contiguous one.
 bool is_transposed(const at::Tensor& x) {
   return x.dim() > 1 && x.size(-1) > 1 && x.size(-2) > 1 && x.stride(-2) != 0 &&
          x.stride(-2) < x.stride(-1);
 }
 
-/// copy_(to, from), clone(from), _to_copy(from, type, ...), contiguous(from). None where it
-/// changes the element type or repeats elements.
+/// copy_(to, from), clone(from), _to_copy(from, type, ...), contiguous(from). Returns nothing where
+/// the call converts the type or repeats elements.
 std::vector<MatchedOp> match_copy(const ObservedCall& call) {
-  const bool given = call.name == "aten::copy_" || call.name == "aten::copy";
-  const c10::IValue& from = call.arguments[given ? 1 : 0];
+  const bool has_target = call.name == "aten::copy_" || call.name == "aten::copy";
+  const c10::IValue& from = call.arguments[has_target ? 1 : 0];
   if (!is_plain(from) || !is_plain(call.arguments[0])) return {};
   const at::Tensor& source = from.toTensor();
   const at::Tensor& target = call.arguments[0].toTensor();
   if (source.scalar_type() != target.scalar_type() || source.sizes() != target.sizes()) return {};
-  if (call.name == "aten::contiguous" && source.is_contiguous()) return {};  // does nothing
+  if (call.name == "aten::contiguous" && source.is_contiguous()) return {};  // returns its argument
   if (call.name == "aten::_to_copy" && call.arguments[1].isInt() &&
       call.arguments[1].toInt() != static_cast<int64_t>(source.scalar_type())) {
     return {};
   }
-  // clone and _to_copy keep the layout of a dense source: only contiguous() and copy_ turn it.
-  const bool turns = given ? is_transposed(source) != is_transposed(target)
-                           : call.name == "aten::contiguous" && is_transposed(source);
-  const bool asked =
+  // clone and _to_copy keep the layout of a dense source; only contiguous() and copy_ transpose it.
+  const bool transposes = has_target ? is_transposed(source) != is_transposed(target)
+                                     : call.name == "aten::contiguous" && is_transposed(source);
+  const bool contiguous_clone =
       call.name == "aten::clone" && call.arguments.size() > 1 && call.arguments[1].isInt() &&
       call.arguments[1].toInt() == static_cast<int64_t>(at::MemoryFormat::Contiguous);
+  const bool transposed = transposes || (contiguous_clone && is_transposed(source));
   return {
-      matched(Pass::kForward, CopyShape{.sizes = tensor_sizes(source),
-                                        .transposed = turns || (asked && is_transposed(source))})};
+      matched(Pass::kForward, CopyShape{.sizes = tensor_sizes(source), .transposed = transposed})};
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ OpType transpose_type() {
           .examples = {R"({"sizes": [5, 3]})"},
           .fields = fields_of<TransposeShape>,
           .make = make_op<Copy, TransposeShape>,
-          // LibTorch turns matrices only when they are copied: matched as copy.
+          // LibTorch transposes matrices only while copying, which is matched as copy.
           .match = [](const ObservedCall& /*call*/) { return std::vector<MatchedOp>{}; }};
 }
 

@@ -15,7 +15,7 @@ struct EmbeddingShape {
   int64_t rows;
   int64_t width;
   int64_t ids;
-  bool sparse;  ///< of the gradient
+  bool sparse;  ///< whether the gradient is sparse
 
   void visit(Fields& fields) {
     fields.extent("rows", rows);
@@ -25,14 +25,14 @@ struct EmbeddingShape {
   }
 };
 
-/// {weight [rows, width], ids} gives {y [ids, width]}. {weight, ids, g} with g like y gives
-/// {dweight}, or where that is sparse its {indices [1, ids], values [ids, width]}.
+/// Forward: {weight [rows, width], ids} gives {y [ids, width]}. Backward: {weight, ids, g}, with g
+/// of the shape of y, gives {dweight}, or {indices [1, ids], values [ids, width]} of a sparse one.
 class Embedding final : public Op {
  public:
   Embedding(const EmbeddingShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
 
-  /// Of the table only the rows that are looked up; the gradient writes it all. A sparse gradient's
-  /// values are g itself: nothing moves.
+  /// Forward reads only the rows that are looked up; a dense gradient is a whole table. The values
+  /// of a sparse gradient are g itself, so nothing is moved.
   Cost cost(fixtures::Precision precision) const override {
     if (pass_ == Pass::kBackward && shape_.sparse) return {.flops = 0, .bytes = 0};
     const auto looked_up = static_cast<double>(shape_.ids * shape_.width);
@@ -67,14 +67,15 @@ class Embedding final : public Op {
     };
   }
 
-  /// LibTorch adds up a word's gradients one by one in their own type, where most words have none:
-  /// an error grows with the count of the most frequent one.
+  /// LibTorch sums the gradients of a word one by one, in the type of the tensor. The error grows
+  /// with the count of the most frequent word, while most words have no gradient and keep the root
+  /// mean square small.
   double tolerance_factor(fixtures::Precision /*precision*/) const override {
     if (pass_ == Pass::kForward || shape_.sparse) return 1;
     const auto ids = static_cast<double>(shape_.ids);
     const auto rows = static_cast<double>(shape_.rows);
-    const double most = ids * std::log(2) / std::log1p(rows);
-    return 1 + most * std::sqrt(rows / ids) / 4;
+    const double max_count = ids * std::log(2) / std::log1p(rows);
+    return 1 + max_count * std::sqrt(rows / ids) / 4;
   }
 
  private:
@@ -82,8 +83,8 @@ class Embedding final : public Op {
   Pass pass_;
 };
 
-/// embedding(weight, ids), embedding_backward(g, ids, rows, ..., sparse). Rows that pad, which have
-/// no gradient, are looked up like others.
+/// embedding(weight, ids), embedding_backward(g, ids, rows, ..., sparse). A padding row, which has
+/// no gradient, counts like any other.
 std::vector<MatchedOp> match_embedding(const ObservedCall& call) {
   const auto& arguments = call.arguments;
   const int64_t ids = arguments[1].toTensor().numel();
@@ -94,14 +95,14 @@ std::vector<MatchedOp> match_embedding(const ObservedCall& call) {
                 EmbeddingShape{
                     .rows = weight.size(0), .width = weight.size(1), .ids = ids, .sparse = false})};
   }
-  const bool either = call.name == "aten::embedding_backward";
-  return {
-      matched(Pass::kBackward,
-              EmbeddingShape{.rows = arguments[2].toInt(),
-                             .width = arguments[0].toTensor().size(-1),
-                             .ids = ids,
-                             .sparse = either ? arguments[5].toBool()
-                                              : call.name == "aten::embedding_sparse_backward"})};
+  const bool has_sparse_flag = call.name == "aten::embedding_backward";
+  return {matched(
+      Pass::kBackward,
+      EmbeddingShape{.rows = arguments[2].toInt(),
+                     .width = arguments[0].toTensor().size(-1),
+                     .ids = ids,
+                     .sparse = has_sparse_flag ? arguments[5].toBool()
+                                               : call.name == "aten::embedding_sparse_backward"})};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace fathom::ops {
 namespace {
 
-/// Inputs {x}, outputs {x}, all of it one number.
+/// Inputs {x}, outputs {x, filled with one number}.
 class Fill final : public Op {
  public:
   Fill(FillShape shape, Pass /*pass*/) : sizes_(std::move(shape.sizes)) {}

@@ -23,8 +23,9 @@ struct GatherShape {
   }
 };
 
-/// Along the second extent of x [outer, extent] or [outer, extent, inner]: {x, places [outer,
-/// picks, ...]} gives {y} like places; {x, places, g} with g like y gives {dx}.
+/// Gathers along the second dimension of x [outer, extent] or [outer, extent, inner]. Forward: {x,
+/// index [outer, picks, ...]} gives {y} of the shape of index. Backward: {x, index, g}, with g of
+/// the shape of y, gives {dx}.
 class Gather final : public Op {
  public:
   Gather(GatherShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {
@@ -32,7 +33,7 @@ class Gather final : public Op {
     picked_[1] = shape.picks;
   }
 
-  /// Of x only what is picked; the gradient writes it all.
+  /// Forward reads only the picked elements of x; backward writes all of dx.
   Cost cost(fixtures::Precision precision) const override {
     const auto x = static_cast<double>(c10::multiply_integers(sizes_));
     const auto y = static_cast<double>(c10::multiply_integers(picked_));
@@ -56,10 +57,10 @@ class Gather final : public Op {
 
   Call call(const Tensors& in) const override {
     if (pass_ == Pass::kForward) {
-      return [x = in[0], places = in[1]]() -> Tensors { return {at::gather(x, 1, places)}; };
+      return [x = in[0], index = in[1]]() -> Tensors { return {at::gather(x, 1, index)}; };
     }
-    return [x = in[0], places = in[1], g = in[2]]() -> Tensors {
-      return {at::gather_backward(g, x, 1, places, /*sparse_grad=*/false)};
+    return [x = in[0], index = in[1], g = in[2]]() -> Tensors {
+      return {at::gather_backward(g, x, 1, index, /*sparse_grad=*/false)};
     };
   }
 
@@ -69,10 +70,9 @@ class Gather final : public Op {
   Pass pass_;
 };
 
-/// gather(x, dim, places), gather_backward(g, x, dim, places).
+/// gather(x, dim, index), gather_backward(g, x, dim, index).
 std::vector<MatchedOp> match_gather(const ObservedCall& call) {
-  const bool backward = call.name == "aten::gather_backward";
-  const std::size_t x = backward ? 1 : 0;
+  const std::size_t x = is_gradient(call) ? 1 : 0;
   const auto whole = call.arguments[x].toTensor().sizes();
   const int64_t axis = call.arguments[x + 1].toInt();
   const auto picked = call.arguments[x + 2].toTensor().sizes();
@@ -81,9 +81,8 @@ std::vector<MatchedOp> match_gather(const ObservedCall& call) {
   Sizes expected = around(picked, axis);
   const int64_t picks = expected[1];
   expected[1] = sizes[1];
-  if (expected != sizes) return {};  // from a part of the other extents
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  GatherShape{.sizes = sizes, .picks = picks})};
+  if (expected != sizes) return {};  // picks from a part of the other dimensions
+  return {matched(call, GatherShape{.sizes = sizes, .picks = picks})};
 }
 
 }  // namespace

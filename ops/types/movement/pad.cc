@@ -17,12 +17,12 @@ struct PadShape {
     fields.sizes("sizes", sizes);
     fields.counts("padding", padding);
     fields.require(padding.size() % 2 == 0 && padding.size() <= 2 * sizes.size(),
-                   "\"padding\" does not hold pairs of at most the dimensions of \"sizes\"");
+                   "\"padding\" is not a list of pairs, at most one per dimension of \"sizes\"");
   }
 };
 
-/// Inputs {x}, outputs {x with zeros around it}. Padding as LibTorch lists it: before and after,
-/// from the last dimension on.
+/// Inputs {x}, outputs {x, padded with zeros}. `padding` is listed as in LibTorch: before and
+/// after, from the last dimension backwards.
 class Pad final : public Op {
  public:
   Pad(PadShape shape, Pass /*pass*/)
@@ -48,8 +48,8 @@ class Pad final : public Op {
   Sizes padding_;
 };
 
-/// pad(x, padding, mode, value), constant_pad_nd(x, padding, value). Gradients cut: their padding
-/// is below 0, and LibTorch does it without writing.
+/// pad(x, padding, mode, value), constant_pad_nd(x, padding, value). Returns nothing for negative
+/// padding, which gradients have: it crops.
 std::vector<MatchedOp> match_pad(const ObservedCall& call) {
   const bool any_mode = call.name == "aten::pad";
   if (!is_plain(call.arguments[0]) ||

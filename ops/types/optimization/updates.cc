@@ -1,5 +1,5 @@
-// Updates over all parameters of a network, given by their extents: those of torch::optim as the
-// models make them, TensorFlow's RMSProp and the clip of gradients, each beside our own kernel.
+// Optimizer updates over all parameters of a network: those of torch::optim with the models'
+// settings, TensorFlow's RMSProp, and gradient clipping. Each has a fused kernel, too.
 #include <ATen/ops/zeros_like.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
@@ -22,7 +22,7 @@
 namespace fathom::ops {
 namespace {
 
-// Elements that are checked at once: float64 temporaries of a whole network take gigabytes.
+// Elements checked at a time: float64 temporaries of a whole network would take gigabytes.
 constexpr int64_t kCheckBlock = 1 << 15;
 
 using List = std::vector<at::Tensor>;
@@ -34,15 +34,16 @@ struct UpdateShape {
   void visit(Fields& fields) { fields.tensors("tensors", tensors); }
 };
 
-/// One type, over lists of tensors of the parameters' sizes; the first is written and given back.
+/// One op type over lists of tensors with the parameters' sizes. It writes the first list and
+/// returns it.
 struct Rule {
   std::string_view name;
-  std::optional<UpdateRule> update;  ///< none for the clip
-  /// An element, from the second step on: adds and multiplies, without divisions and roots.
+  std::optional<UpdateRule> update;  ///< none for clip_norm
+  /// Adds and multiplies per element from the second step on; divisions and roots don't count.
   double flops;
   double touched;  ///< tensors of the parameters' size that are read or written
   std::size_t lists;
-  double tolerance_factor = 1;  ///< of the check
+  double tolerance_factor = 1;
   bool native_in_steps = false;
 };
 
@@ -50,18 +51,18 @@ struct Rule {
 constexpr std::array kRules{
     Rule{.name = "sgd", .update = Sgd{.rate = 0.01}, .flops = 2, .touched = 3, .lists = 2},
     Rule{.name = "momentum",
-         .update = Momentum{.rate = 0.01, .momentum = 0.9, .decay = 5e-4},
+         .update = Momentum{.rate = 0.01, .momentum = 0.9, .weight_decay = 5e-4},
          .flops = 6,
          .touched = 5,
          .lists = 2},
     Rule{.name = "adam", .update = Adam{.rate = 1e-3}, .flops = 10, .touched = 7, .lists = 2},
     Rule{.name = "adagrad",
-         .update = Adagrad{.rate = 0.01, .decay = 1.0 / 60'000},
+         .update = Adagrad{.rate = 0.01, .weight_decay = 1.0 / 60'000},
          .flops = 7,
          .touched = 5,
          .lists = 2},
     Rule{.name = "rmsprop",
-         .update = RmsProp{.rate = 2.5e-4, .decay = 0.95, .epsilon = 0.01},
+         .update = RmsProp{.rate = 2.5e-4, .alpha = 0.95, .epsilon = 0.01},
          .flops = 7,
          .touched = 5,
          .lists = 3,
@@ -71,10 +72,10 @@ constexpr std::array kRules{
          .flops = 3,
          .touched = 2,
          .lists = 1,
-         .tolerance_factor = 10},  // a sum over millions
+         .tolerance_factor = 10},  // the norm sums millions of elements
 };
 
-/// {parameters, gradients}.
+/// One step of a torch::optim optimizer over {parameters, gradients}.
 template <typename Optimizer, typename Options>
 Call optimizer(const Lists& lists, const Options& options) {
   for (std::size_t i = 0; i < lists[0].size(); ++i) lists[0][i].mutable_grad() = lists[1][i];
@@ -91,7 +92,8 @@ Call torch_call(const Lists& lists, const Sgd& rule) {
 
 Call torch_call(const Lists& lists, const Momentum& rule) {
   return optimizer<torch::optim::SGD>(
-      lists, torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.decay));
+      lists,
+      torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.weight_decay));
 }
 
 Call torch_call(const Lists& lists, const Adam& rule) {
@@ -102,46 +104,48 @@ Call torch_call(const Lists& lists, const Adam& rule) {
 
 Call torch_call(const Lists& lists, const Adagrad& rule) {
   return optimizer<torch::optim::Adagrad>(
-      lists, torch::optim::AdagradOptions(rule.rate).weight_decay(rule.decay).eps(rule.epsilon));
+      lists,
+      torch::optim::AdagradOptions(rule.rate).weight_decay(rule.weight_decay).eps(rule.epsilon));
 }
 
-/// {parameters, gradients, mean squares}: LibTorch's optimizer has another form.
+/// {parameters, gradients, mean squares}. Written out, because torch::optim::RMSprop has another
+/// formula.
 Call torch_call(const Lists& lists, const RmsProp& rule) {
   return [lists, rule] {
     for (std::size_t i = 0; i < lists[0].size(); ++i) {
       const at::Tensor& g = lists[1][i];
-      lists[2][i].mul_(rule.decay).addcmul_(g, g, 1 - rule.decay);
+      lists[2][i].mul_(rule.alpha).addcmul_(g, g, 1 - rule.alpha);
       lists[0][i].addcdiv_(g, (lists[2][i] + rule.epsilon).sqrt_(), -rule.rate);
     }
     return Tensors(lists[0].begin(), lists[0].end());
   };
 }
 
-// After the first call the gradients' norm is this.
-constexpr double kLargestNorm = 0.1;
+/// The norm of the gradients after the first call.
+constexpr double kMaxNorm = 0.1;
 
-/// {gradients}.
+/// Clips {gradients}.
 Call torch_clip(const Lists& lists) {
-  List holders;  // the gradients' parameters, which nobody reads
+  List holders;  // parameters that own the gradients; their values are not read
   for (const auto& gradient : lists[0]) {
     holders.push_back(gradient.detach());
     holders.back().mutable_grad() = gradient;
   }
   return [holders, gradients = Tensors(lists[0].begin(), lists[0].end())] {
-    torch::nn::utils::clip_grad_norm_(holders, kLargestNorm);
+    torch::nn::utils::clip_grad_norm_(holders, kMaxNorm);
     return gradients;
   };
 }
 
-/// {gradients}.
+/// Clips {gradients}.
 Call native_clip(const Lists& lists) {
   return [gradients = lists[0]] {
-    fused_clip(gradients, kLargestNorm);
+    fused_clip(gradients, kMaxNorm);
     return Tensors(gradients.begin(), gradients.end());
   };
 }
 
-/// Of the rule's states, those that `lists` lack start at 0.
+/// Appends the states that `lists` lacks, which start at 0.
 template <typename Rule>
 Call fused_call(Lists lists, Rule rule) {
   while (std::ssize(lists) < 2 + Rule::kStates) {
@@ -156,10 +160,11 @@ Call fused_call(Lists lists, Rule rule) {
   };
 }
 
-/// Inputs: every list one after the other; outputs: the first list.
+/// Inputs are the lists, concatenated; outputs are the first list.
 class Update final : public Op {
  public:
-  Update(const Rule& rule, UpdateShape shape) : rule_(rule), tensors_(std::move(shape.tensors)) {}
+  Update(const Rule& rule, UpdateShape shape, Pass /*pass*/)
+      : rule_(rule), tensors_(std::move(shape.tensors)) {}
 
   Cost cost(fixtures::Precision precision) const override {
     double count = 0;
@@ -168,7 +173,7 @@ class Update final : public Op {
             .bytes = rule_.touched * element_bytes(precision) * count};
   }
 
-  /// Weights are so small that the first step of each rule shows in them.
+  /// Weights are small, so that the first step of each rule changes them visibly.
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draw(seed);
     Tensors made;
@@ -200,7 +205,7 @@ class Update final : public Op {
     return rule_.tolerance_factor;
   }
 
-  /// In blocks. The clip's elements need all the others.
+  /// Checks block by block, except clip_norm, where each element depends on all others.
   void check(const Tensors& in, const Tensors& outputs, fixtures::Precision precision,
              const Call& reference) const override {
     if (!rule_.update) return Op::check(in, outputs, precision, reference);
@@ -212,7 +217,7 @@ class Update final : public Op {
         for (const auto& list : before) {
           block.push_back(list[i].flatten().slice(0, begin, begin + kCheckBlock));
         }
-        const Update one(rule_, {{{block[0].numel()}}});
+        const Update one(rule_, {{{block[0].numel()}}}, Pass::kUpdate);
         expect_close({found.slice(0, begin, begin + kCheckBlock)}, one.exact(block), precision,
                      rule_.tolerance_factor, i);
       }
@@ -233,7 +238,7 @@ class Update final : public Op {
   std::vector<Sizes> tensors_;
 };
 
-/// The models' scopes say their parameters, or gradients, in one list.
+/// The scope's argument is the list of parameters, or of gradients.
 std::vector<MatchedOp> match_update(const ObservedCall& call) {
   if (call.arguments.empty() || !call.arguments[0].isTensorList()) return {};
   const auto tensors = call.arguments[0].toTensorVector();
@@ -252,10 +257,7 @@ std::vector<OpType> update_types() {
          .passes = {Pass::kUpdate},
          .examples = {R"({"tensors": [[1]]})", R"({"tensors": [[5, 7], [3], [1, 2, 3]]})"},
          .fields = fields_of<UpdateShape>,
-         .make =
-             [&rule](Fields& fields, Pass /*pass*/) {
-               return std::make_unique<Update>(rule, read_shape<UpdateShape>(fields));
-             },
+         .make = make_member<Update>(rule, UpdateShape{}),
          .match = match_update});
   }
   return types;

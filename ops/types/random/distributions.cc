@@ -1,4 +1,4 @@
-// RandomInputs that fill a tensor, from LibTorch's own generator of the device.
+// Random ops that fill a tensor from LibTorch's generator of the device.
 #include <ATen/TensorOperators.h>
 
 #include <array>
@@ -40,10 +40,10 @@ const std::array kDistributions{
                  1},
 };
 
-/// Inputs {x}, outputs {x} with other values.
+/// Inputs {x}, outputs {x, filled with random values}.
 class Random final : public Op {
  public:
-  Random(const Distribution& distribution, FillShape shape)
+  Random(const Distribution& distribution, FillShape shape, Pass /*pass*/)
       : distribution_(distribution), sizes_(std::move(shape.sizes)) {}
 
   Cost cost(fixtures::Precision precision) const override {
@@ -66,11 +66,12 @@ class Random final : public Op {
   void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision /*precision*/,
              const Call& /*reference*/) const override {
     const at::Tensor drawn = outputs[0].to(at::kCPU);
-    if (drawn.sizes() != sizes_) throw std::runtime_error("the draws have another shape");
+    if (drawn.sizes() != sizes_)
+      throw std::runtime_error("the result has another shape than the input");
     expect_moments(drawn, distribution_.moments);
-    // All of it: the moments of a large tensor would not show a few.
+    // Checks every element: a few wrong ones would not change the moments of a large tensor.
     if (!drawn.ge(distribution_.low).logical_and(drawn.le(distribution_.high)).all().item<bool>())
-      throw std::runtime_error("a draw is outside the distribution");
+      throw std::runtime_error("an element is outside the range of the distribution");
   }
 
  private:
@@ -89,10 +90,7 @@ std::vector<OpType> distribution_types() {
                      .passes = {Pass::kForward},
                      .examples = {R"({"sizes": [101, 97]})", R"({"sizes": [3]})"},
                      .fields = fields_of<FillShape>,
-                     .make =
-                         [&one](Fields& fields, Pass /*pass*/) {
-                           return std::make_unique<Random>(one, read_shape<FillShape>(fields));
-                         },
+                     .make = make_member<Random>(one, FillShape{}),
                      .match = match_fill});
   }
   return types;

@@ -14,7 +14,7 @@ namespace {
 
 struct DropoutShape {
   Sizes sizes;
-  double p;  ///< the share that is dropped
+  double p;  ///< the probability that an element is dropped
 
   void visit(Fields& fields) {
     fields.sizes("sizes", sizes);
@@ -22,14 +22,14 @@ struct DropoutShape {
   }
 };
 
-/// In training. Forward inputs {x}, outputs {y}; backward inputs {gradient of y, what x was
-/// multiplied by}, outputs {gradient of x}.
+/// Dropout in training mode. Forward inputs {x}, outputs {y}; backward inputs {gradient of y,
+/// factors that x was multiplied by}, outputs {gradient of x}.
 class Dropout final : public Op {
  public:
   Dropout(DropoutShape shape, Pass pass)
       : sizes_(std::move(shape.sizes)), p_(shape.p), backward_(pass == Pass::kBackward) {}
 
-  /// Of the mask only the backward pass: whether the forward pass keeps one is the device's matter.
+  /// Counts the mask in the backward pass only: whether forward stores one depends on the device.
   Cost cost(fixtures::Precision precision) const override {
     return {.flops = elements(sizes_),
             .bytes = element_bytes(precision) * (backward_ ? 3 : 2) * elements(sizes_)};
@@ -57,7 +57,7 @@ class Dropout final : public Op {
     return [gradient = in[0], factors = in[1]]() -> Tensors { return {gradient * factors}; };
   }
 
-  /// The forward pass draws: by the share that it drops, and all else scaled.
+  /// Forward is random: checks the share of dropped elements and the scale of the others.
   void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
              const Call& reference) const override {
     if (backward_) return Op::check(inputs, outputs, precision, reference);
@@ -73,18 +73,17 @@ class Dropout final : public Op {
   bool backward_;
 };
 
-/// dropout(x, p, train), native_dropout alike, native_dropout_backward(gradient, mask, scale): on
-/// the CPU autograd multiplies instead, which is matched as mul.
+/// dropout(x, p, train), native_dropout(x, p, train), native_dropout_backward(gradient, mask,
+/// scale). On the CPU autograd multiplies instead, which is matched as mul.
 std::vector<MatchedOp> match_dropout(const ObservedCall& call) {
   const auto& arguments = call.arguments;
-  const bool backward = call.name == "aten::native_dropout_backward";
+  const bool backward = is_gradient(call);
   if (!is_plain(arguments[0])) return {};
   if (!backward && arguments[2].isBool() && !arguments[2].toBool()) return {};
   const double p = backward ? 1 - 1 / arguments[2].toScalar().to<double>()
                             : arguments[1].toScalar().to<double>();
-  if (p <= 0 || p >= 1) return {};  // LibTorch draws nothing
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  DropoutShape{.sizes = tensor_sizes(arguments[0].toTensor()), .p = p})};
+  if (p <= 0 || p >= 1) return {};  // LibTorch draws no random numbers
+  return {matched(call, DropoutShape{.sizes = tensor_sizes(arguments[0].toTensor()), .p = p})};
 }
 
 }  // namespace

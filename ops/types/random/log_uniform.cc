@@ -26,8 +26,8 @@ struct LogUniformShape {
   }
 };
 
-/// The candidates of sampled softmax: no inputs, outputs {ids [positions, count], tries
-/// [positions, 1]}, always drawn on the CPU and in the same types.
+/// Draws the candidates of sampled softmax, always on the CPU and in the same types: no inputs,
+/// outputs {ids [positions, count], tries [positions, 1]}.
 class LogUniform final : public Op {
  public:
   LogUniform(const LogUniformShape& shape, Pass /*pass*/)
@@ -46,18 +46,18 @@ class LogUniform final : public Op {
     };
   }
 
-  /// The first of each row is drawn from all classes: the share of class 0 is known.
+  /// The first candidate of a row is drawn from all classes; the probability of class 0 is known.
   void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision /*precision*/,
              const Call& /*reference*/) const override {
     const at::Tensor& ids = outputs[0];
     if (ids.sizes() != at::IntArrayRef{positions_, count_} ||
         outputs[1].sizes() != at::IntArrayRef{positions_, 1})
-      throw std::runtime_error("the candidates have another shape");
+      throw std::runtime_error("the candidates have another shape than expected");
     if (ids.lt(0).logical_or(ids.ge(classes_)).any().item<bool>())
-      throw std::runtime_error("a candidate is no class");
+      throw std::runtime_error("a candidate is not a class");
     const at::Tensor sorted = std::get<0>(ids.sort(1));
     if (sorted.slice(1, 1).eq(sorted.slice(1, 0, -1)).any().item<bool>())
-      throw std::runtime_error("two candidates of a position are alike");
+      throw std::runtime_error("a position has the same candidate twice");
     if (outputs[1].lt(static_cast<double>(count_)).any().item<bool>())
       throw std::runtime_error("fewer tries than candidates");
     expect_share(ids.select(1, 0).eq(0), std::log(2) / std::log1p(static_cast<double>(classes_)));

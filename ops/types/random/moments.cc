@@ -10,8 +10,8 @@
 namespace fathom::ops {
 namespace {
 
-/// Six deviations, and more for so few draws that their mean is not yet normally distributed. A
-/// thousandth is left to the rounding of bf16.
+/// The limit is six standard errors. It is larger for few draws, because their mean is not yet
+/// normally distributed. One thousandth is for the rounding of bf16.
 void expect_near(std::string_view what, double found, double expected, double deviation,
                  double count) {
   const double limit = deviation * (6 / std::sqrt(count) + 30 / count + 1e-3);

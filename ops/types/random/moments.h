@@ -4,18 +4,18 @@
 
 namespace fathom::ops {
 
-/// Of a distribution.
+/// Moments of a distribution.
 struct Moments {
   double mean;
   double variance;
-  double kurtosis;  ///< E[(x - mean)^4] / variance^2: how far a sample's variance strays
+  double kurtosis;  ///< E[(x - mean)^4] / variance^2: sets the spread of a sample's variance
 };
 
-/// Throws std::runtime_error where mean or variance of the drawn elements are further from the
-/// distribution's than one draw in a hundred million strays.
+/// Throws std::runtime_error where the mean or variance of the drawn elements is more than six
+/// standard errors from the expected one.
 void expect_moments(const at::Tensor& drawn, const Moments& expected);
 
-/// The same for the share of `hits`, a tensor of bool that are true by `probability`.
+/// The same for the share of `hits`, a bool tensor of elements that are true with this probability.
 void expect_share(const at::Tensor& hits, double probability);
 
 }  // namespace fathom::ops

@@ -25,7 +25,7 @@ struct ArgMaxShape {
   }
 };
 
-/// Inputs {x}, outputs {index of the largest along `dim`, int64}.
+/// Inputs {x}, outputs {index of the largest element along `dim`, int64}.
 class ArgMax final : public Op {
  public:
   ArgMax(ArgMaxShape shape, Pass /*pass*/)
@@ -46,7 +46,7 @@ class ArgMax final : public Op {
     };
   }
 
-  /// Of equal ones any may be it.
+  /// Where several elements are the largest, any of them is right.
   void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision /*precision*/,
              const Call& /*reference*/) const override {
     const at::Tensor x = inputs[0].to(at::TensorOptions(at::kDouble).device(at::kCPU));
@@ -54,10 +54,10 @@ class ArgMax final : public Op {
     const at::Tensor expected = keepdim_ ? largest : largest.squeeze(dim_);
     at::Tensor found = outputs[0].to(at::kCPU);
     if (found.scalar_type() != at::kLong || found.sizes() != expected.sizes())
-      throw std::runtime_error("the indices have another shape or type than the largest elements");
+      throw std::runtime_error("the indices have another shape or type than expected");
     if (!keepdim_) found = found.unsqueeze(dim_);
     if (found.lt(0).logical_or(found.ge(x.size(dim_))).any().item<bool>())
-      throw std::runtime_error("an index is none of the dimension's");
+      throw std::runtime_error("an index is outside the dimension");
     if (!x.gather(dim_, found).eq(largest).all().item<bool>())
       throw std::runtime_error("an index is not that of the largest element");
   }

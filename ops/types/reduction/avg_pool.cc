@@ -22,8 +22,8 @@ struct AvgPoolShape {
   }
 };
 
-/// {x} gives {y}, whose pixels are means of as even parts of the image as can be; {x, g} with g
-/// like y gives {dx}.
+/// Adaptive average pooling. Forward: {x} gives {y}; each pixel of y is the mean of one of nearly
+/// equal parts of the image. Backward: {x, g}, with g of the shape of y, gives {dx}.
 class AvgPool final : public Op {
  public:
   AvgPool(AvgPoolShape shape, Pass pass)
@@ -47,7 +47,7 @@ class AvgPool final : public Op {
       return [x, size = output_]() -> Tensors { return {at::adaptive_avg_pool2d(x, size)}; };
     }
     const at::Tensor& g = in[1];
-    if (output_ == Pair{1, 1}) {  // for LibTorch a mean, whose gradient is this
+    if (output_ == Pair{1, 1}) {  // LibTorch computes a mean here; this is its gradient
       return [g, sizes = sizes_]() -> Tensors {
         return {g.expand(sizes).div(static_cast<double>(sizes[2] * sizes[3]))};
       };
@@ -55,7 +55,7 @@ class AvgPool final : public Op {
     return [g, x]() -> Tensors { return {at::_adaptive_avg_pool2d_backward(g, x)}; };
   }
 
-  /// Libraries have windows of one size.
+  /// Vendors' pooling has windows of one size.
   std::vector<Backend> backends() const override {
     if (sizes_[2] % output_[0] != 0 || sizes_[3] % output_[1] != 0) return {Backend::kTorch};
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
@@ -83,14 +83,13 @@ class AvgPool final : public Op {
 
 /// adaptive_avg_pool2d(x, output), _adaptive_avg_pool2d_backward(g, x).
 std::vector<MatchedOp> match_avg_pool(const ObservedCall& call) {
-  const bool backward = call.name.ends_with("_backward");
+  const bool backward = is_gradient(call);
   const at::Tensor& x = call.arguments[backward ? 1 : 0].toTensor();
   if (x.dim() != 4) return {};
   const Pair output =
       backward ? Pair{call.arguments[0].toTensor().size(2), call.arguments[0].toTensor().size(3)}
                : pair_argument(call.arguments[1]);
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  AvgPoolShape{.sizes = x.sizes().vec(), .output = output})};
+  return {matched(call, AvgPoolShape{.sizes = x.sizes().vec(), .output = output})};
 }
 
 }  // namespace

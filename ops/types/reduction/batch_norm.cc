@@ -13,7 +13,7 @@
 namespace fathom::ops {
 namespace {
 
-constexpr double kMomentum = 0.1;  // LibTorch's own
+constexpr double kMomentum = 0.1;  // LibTorch's default
 constexpr double kEpsilon = 1e-5;
 
 struct BatchNormShape {
@@ -25,9 +25,10 @@ struct BatchNormShape {
   }
 };
 
-/// Training's: by the batch's own mean and variance over all but the channels. {x [N, C, ...],
-/// weight [C], bias [C]} gives {y}; {x, weight, bias, g} with g like x gives {dx, dweight, dbias}.
-/// Running statistics are written too, and are no output.
+/// Batch normalization in training mode: with the batch's mean and variance over all dimensions but
+/// the channels. Forward: {x [N, C, ...], weight [C], bias [C]} gives {y}. Backward: {x, weight,
+/// bias, g}, with g of the shape of x, gives {dx, dweight, dbias}. Running statistics are updated,
+/// too, but are not an output.
 class BatchNorm final : public Op {
  public:
   BatchNorm(BatchNormShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {}
@@ -58,12 +59,12 @@ class BatchNorm final : public Op {
                                kEpsilon, /*cudnn_enabled=*/true)};
       };
     }
-    // As at::batch_norm does it: by cuDNN where it can.
-    const auto [y, batch_mean, scale, reserve, way] =
+    // The choice of at::batch_norm: cuDNN where it can.
+    const auto [y, batch_mean, scale, reserve, implementation] =
         at::_batch_norm_impl_index(in[0], in[1], in[2], mean, variance, /*training=*/true,
                                    kMomentum, kEpsilon, /*cudnn_enabled=*/true);
     return [x = in[0], weight = in[1], g = in[3], mean, variance, kept_mean = batch_mean,
-            kept_scale = scale, kept = reserve, chosen = way]() -> Tensors {
+            kept_scale = scale, kept = reserve, chosen = implementation]() -> Tensors {
       const auto [dx, dweight, dbias] = at::_batch_norm_impl_index_backward(
           chosen, x, g, weight, mean, variance, kept_mean, kept_scale, /*train=*/true, kEpsilon,
           {true, true, true}, kept);
@@ -97,7 +98,7 @@ std::vector<MatchedOp> match_batch_norm(const ObservedCall& call) {
   struct Signature {
     std::string_view name;
     Pass pass;
-    std::size_t x, weight, training;  ///< their places among the arguments; 0: always training
+    std::size_t x, weight, training;  ///< argument numbers; training 0: the call always trains
   };
   static constexpr std::array<Signature, 5> signatures{
       {{"aten::batch_norm", Pass::kForward, 0, 1, 5},
@@ -108,7 +109,7 @@ std::vector<MatchedOp> match_batch_norm(const ObservedCall& call) {
   for (const auto& [name, pass, x, weight, training] : signatures) {
     if (call.name != name) continue;
     if (!given(call.arguments[weight])) return {};
-    if (training > 0 && !call.arguments[training].toBool()) return {};  // by running statistics
+    if (training > 0 && !call.arguments[training].toBool()) return {};  // inference
     return {matched(pass, BatchNormShape{call.arguments[x].toTensor().sizes().vec()})};
   }
   return {};

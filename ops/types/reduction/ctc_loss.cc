@@ -15,24 +15,24 @@ namespace fathom::ops {
 namespace {
 
 struct CtcShape {
-  int64_t frames;   ///< of the longest utterance
-  int64_t n;        ///< utterances
-  int64_t classes;  ///< the blank, which is 0, included
-  int64_t labels;   ///< of the longest utterance
+  int64_t frames;   ///< frames of the longest utterance
+  int64_t n;        ///< number of utterances
+  int64_t classes;  ///< including the blank, which is 0
+  int64_t labels;   ///< labels of the longest utterance
 
   void visit(Fields& fields) {
     fields.extent("frames", frames);
     fields.extent("n", n);
     fields.extent("classes", classes);
     fields.extent("labels", labels);
-    fields.require(classes > 1, "\"classes\" is 1, expected the blank and one at least");
+    fields.require(classes > 1, "\"classes\" is 1, expected the blank and at least one label");
     const int64_t needed = classes > 2 ? labels : 2 * labels;
-    fields.require(needed <= frames, "\"labels\" is " + std::to_string(labels) + ", which need " +
+    fields.require(needed <= frames, "\"labels\" is " + std::to_string(labels) + ", which needs " +
                                          std::to_string(needed) + " frames");
   }
 };
 
-/// Indices, on the host.
+/// The elements of an int64 tensor, on the host.
 template <typename Number>
 std::vector<Number> numbers(const at::Tensor& tensor) {
   const at::Tensor here = tensor.cpu().contiguous();
@@ -40,17 +40,17 @@ std::vector<Number> numbers(const at::Tensor& tensor) {
   return {first, first + here.numel()};
 }
 
-/// Connectionist temporal classification, Graves et al. 2006: {log-probabilities [T, N, C], labels
-/// [N, L], frames [N], labels' counts [N]} gives {losses [N]}; with g [N] as a fifth the gradient
-/// to the scores [T, N, C] whose softmax the probabilities are, as LibTorch defines it. LibTorch
-/// has kernels for float and double only, so that other types are read as float; on CUDA its own
-/// ones, never cuDNN's, which is a backend.
+/// Connectionist temporal classification, Graves et al. 2006. Forward:
+/// {log-probabilities [T, N, C], labels [N, L], frames [N], label counts [N]} gives {losses [N]}.
+/// Backward takes g [N] as a fifth input and gives the gradient of the scores [T, N, C] before the
+/// softmax, as LibTorch defines it. LibTorch supports only float and double, so other types are
+/// converted to float. On CUDA this calls LibTorch's own kernels; cuDNN's are a backend.
 class CtcLoss final : public Op {
  public:
   CtcLoss(const CtcShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
 
-  /// Padded shapes; forward leaves a value for each frame and each state of 2 L + 1, which backward
-  /// reads.
+  /// Counts padded shapes. Forward writes a value for each frame and each of 2 L + 1 states, which
+  /// backward reads.
   Cost cost(fixtures::Precision /*precision*/) const override {
     const auto utterances = static_cast<double>(shape_.n);
     const double scores = utterances * static_cast<double>(shape_.frames * shape_.classes);
@@ -62,7 +62,7 @@ class CtcLoss final : public Op {
             .bytes = element_bytes(fixtures::Precision::kFp32) * floats + kIndexBytes * integers};
   }
 
-  /// Utterances are of half to all frames, the first one of all, with labels in proportion.
+  /// Utterances have half to all of the frames, the first one all; labels are in proportion.
   Tensors inputs(uint64_t seed) const override {
     const auto& [frames, n, classes, labels] = shape_;
     RandomInputs draws(seed);
@@ -74,7 +74,7 @@ class CtcLoss final : public Op {
       int64_t& length = lengths.mutable_data_ptr<int64_t>()[i];
       if (i == 0) length = frames;
       counts.mutable_data_ptr<int64_t>()[i] = std::max<int64_t>(labels * length / frames, 1);
-      // A label that repeats needs a blank frame between, and phones rarely repeat.
+      // Avoids repeated labels: they need a blank frame between them, and phones rarely repeat.
       int64_t* row = spoken.mutable_data_ptr<int64_t>() + i * labels;
       for (int64_t j = 1; j < labels && classes > 2; ++j) {
         if (row[j] == row[j - 1]) row[j] = row[j] % (classes - 1) + 1;
@@ -124,7 +124,8 @@ class CtcLoss final : public Op {
     return problem;
   }
 
-  /// Gradients are exponentials of sums of T logarithms, near -1000, of which float keeps 1e-4.
+  /// Gradients are exponentials of sums of T logarithms. The sums are near -1000, where float has
+  /// an absolute error of 1e-4.
   double tolerance_factor(fixtures::Precision precision) const override {
     return pass_ == Pass::kBackward && precision == fixtures::Precision::kFp32 ? 300 : 1;
   }
@@ -140,17 +141,15 @@ int64_t largest(const c10::IValue& lengths) {
   return *std::max_element(all.begin(), all.end());
 }
 
-/// _ctc_loss(scores, labels, frames, labels' counts); its gradient has g before them.
+/// _ctc_loss(scores, labels, frames, label counts); its gradient has g before them.
 std::vector<MatchedOp> match_ctc_loss(const ObservedCall& call) {
-  const bool backward = call.name == "aten::_ctc_loss_backward";
-  const std::size_t x = backward ? 1 : 0;
+  const std::size_t x = is_gradient(call) ? 1 : 0;
   const at::Tensor& scores = call.arguments[x].toTensor();
   if (scores.dim() != 3) return {};
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  CtcShape{.frames = scores.size(0),
-                           .n = scores.size(1),
-                           .classes = scores.size(2),
-                           .labels = largest(call.arguments[x + 3])})};
+  return {matched(call, CtcShape{.frames = scores.size(0),
+                                 .n = scores.size(1),
+                                 .classes = scores.size(2),
+                                 .labels = largest(call.arguments[x + 3])})};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 struct LocalResponseNormShape {
   Sizes sizes;  ///< [N, C, H, W]
-  LocalResponseNorm norm;
+  LocalResponseNormOptions norm;
 
   void visit(Fields& fields) {
     visit_image_sizes(fields, sizes);
@@ -24,12 +24,12 @@ struct LocalResponseNormShape {
   }
 };
 
-/// {x} gives {y}.
+/// Local response normalization: {x} gives {y}.
 std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
   const auto [sizes, norm] = read_shape<LocalResponseNormShape>(fields);
   const double count = elements(sizes);
   return make_composite(
-      {.leaves = [sizes = sizes](RandomInputs& draws) -> Tensors { return {draws.normal(sizes)}; },
+      {.inputs = [sizes = sizes](RandomInputs& draws) -> Tensors { return {draws.normal(sizes)}; },
        .with_gradient = 1,
        .forward = [norm = norm](const Tensors& in) -> Tensors {
          return {composed_local_response_norm(in[0], norm)};
@@ -61,7 +61,7 @@ std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
       pass);
 }
 
-/// The scope has {x [N, C, H, W], size, alpha, beta, bias}.
+/// The scope's arguments are {x [N, C, H, W], size, alpha, beta, bias}.
 std::vector<MatchedOp> match_local_response_norm(const ObservedCall& call) {
   const auto& arguments = call.arguments;
   if (arguments.size() != 5) return {};

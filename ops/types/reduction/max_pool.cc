@@ -14,14 +14,14 @@
 namespace fathom::ops {
 namespace {
 
-/// Of x.
+/// The shape of x and of the windows.
 struct MaxPoolShape {
   Sizes sizes;  ///< [N, C, H, W]
   Pair kernel;
   Pair stride;
   Pair padding;
   Pair dilation;
-  bool ceil;  ///< a last window may reach over the padded image's end
+  bool ceil;  ///< the last window may end outside the padded image (ceil_mode)
 
   void visit(Fields& fields) {
     visit_image_sizes(fields, sizes);
@@ -38,7 +38,7 @@ struct MaxPoolShape {
     }
   }
 
-  /// One extent of y, as LibTorch rounds it.
+  /// One extent of y, rounded as in LibTorch.
   int64_t output(std::size_t axis) const {
     const int64_t room = sizes[axis + 2] + 2 * padding[axis] - dilation[axis] * (kernel[axis] - 1);
     const int64_t steps = room - 1 + (ceil ? stride[axis] - 1 : 0);
@@ -50,13 +50,13 @@ struct MaxPoolShape {
   Sizes output() const { return {sizes[0], sizes[1], output(0), output(1)}; }
 };
 
-/// {x} gives {y}, and the places of its elements in their images, which are no output; {x, g} with
-/// g like y gives {dx}.
+/// Forward: {x} gives {y}; the indices of the maxima are written, too, but are not an output.
+/// Backward: {x, g}, with g of the shape of y, gives {dx}.
 class MaxPool final : public Op {
  public:
   MaxPool(MaxPoolShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
 
-  /// A gradient reads g and the places, not x.
+  /// The gradient reads g and the indices, not x.
   Cost cost(fixtures::Precision precision) const override {
     const double x = elements(shape_.sizes);
     const double y = elements(shape_.output());
@@ -75,13 +75,13 @@ class MaxPool final : public Op {
       return at::max_pool2d_with_indices(x, s.kernel, s.stride, s.padding, s.dilation, s.ceil);
     };
     if (pass_ == Pass::kForward) return [forward]() -> Tensors { return {std::get<0>(forward())}; };
-    return [s = shape_, x = in[0], g = in[1], places = std::get<1>(forward())]() -> Tensors {
+    return [s = shape_, x = in[0], g = in[1], indices = std::get<1>(forward())]() -> Tensors {
       return {at::max_pool2d_with_indices_backward(g, x, s.kernel, s.stride, s.padding, s.dilation,
-                                                   s.ceil, places)};
+                                                   s.ceil, indices)};
     };
   }
 
-  /// cuDNN's windows are dense and end inside the padded image.
+  /// cuDNN has no dilated windows and none that end outside the padded image.
   std::vector<Backend> backends() const override {
     bool cudnn = true;
     for (const std::size_t axis : {0U, 1U}) {
@@ -93,7 +93,7 @@ class MaxPool final : public Op {
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
   }
 
-  /// A pixel's gradients from the windows that share it may all but cancel.
+  /// The gradients from windows that share a pixel may nearly cancel.
   double tolerance_factor(fixtures::Precision /*precision*/) const override {
     if (pass_ == Pass::kForward) return 1;
     double shared = 1;
@@ -121,18 +121,16 @@ class MaxPool final : public Op {
 
 /// max_pool2d(x, kernel, stride, padding, dilation, ceil); its gradient has g before x.
 std::vector<MatchedOp> match_max_pool(const ObservedCall& call) {
-  const bool backward = call.name.ends_with("_backward");
-  const std::size_t x = backward ? 1 : 0;
+  const std::size_t x = is_gradient(call) ? 1 : 0;
   const auto& arguments = call.arguments;
   if (arguments[x].toTensor().dim() != 4) return {};
   const Pair kernel = pair_argument(arguments[x + 1]);
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  MaxPoolShape{.sizes = arguments[x].toTensor().sizes().vec(),
-                               .kernel = kernel,
-                               .stride = pair_argument(arguments[x + 2], kernel),
-                               .padding = pair_argument(arguments[x + 3]),
-                               .dilation = pair_argument(arguments[x + 4]),
-                               .ceil = arguments[x + 5].toBool()})};
+  return {matched(call, MaxPoolShape{.sizes = arguments[x].toTensor().sizes().vec(),
+                                     .kernel = kernel,
+                                     .stride = pair_argument(arguments[x + 2], kernel),
+                                     .padding = pair_argument(arguments[x + 3]),
+                                     .dilation = pair_argument(arguments[x + 4]),
+                                     .ceil = arguments[x + 5].toBool()})};
 }
 
 }  // namespace

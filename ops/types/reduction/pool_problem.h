@@ -5,7 +5,8 @@
 
 namespace fathom::ops {
 
-/// `problem` over {x}, {y} or, backward, over {x, gradient of y}, {gradient of x}.
+/// `problem` with its buffers: forward from {x} to {y}, backward from {x, gradient of y} to
+/// {gradient of x}.
 inline PoolProblem pool_problem(const Tensors& in, const Tensors& out, PoolProblem problem) {
   const bool backward = in.size() > 1;
   problem.x = buffer(in[0]);

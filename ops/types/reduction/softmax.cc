@@ -20,13 +20,13 @@ struct SoftmaxShape {
   }
 };
 
-/// Over the second extent of [outer, classes] or [outer, classes, inner]: {x} gives {y}, {x, g}
-/// with g like y gives {dx}.
+/// Softmax over the second dimension of x [outer, classes] or [outer, classes, inner]. Forward: {x}
+/// gives {y}. Backward: {x, g}, with g of the shape of y, gives {dx}.
 class Softmax final : public Op {
  public:
   Softmax(SoftmaxShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {}
 
-  /// A gradient reads y, not x.
+  /// The gradient reads y and g, not x.
   Cost cost(fixtures::Precision precision) const override {
     const auto elements = static_cast<double>(c10::multiply_integers(sizes_));
     return {.flops = 0,
@@ -68,10 +68,8 @@ class Softmax final : public Op {
 
 /// softmax(x, dim), _softmax_backward_data(g, y, dim).
 std::vector<MatchedOp> match_softmax(const ObservedCall& call) {
-  const bool backward = call.name == "aten::_softmax_backward_data";
-  const int64_t axis = call.arguments[backward ? 2 : 1].toInt();
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  SoftmaxShape{around(call.arguments[0].toTensor().sizes(), axis)})};
+  const int64_t axis = call.arguments[is_gradient(call) ? 2 : 1].toInt();
+  return {matched(call, SoftmaxShape{around(call.arguments[0].toTensor().sizes(), axis)})};
 }
 
 }  // namespace

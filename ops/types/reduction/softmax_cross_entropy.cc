@@ -12,7 +12,7 @@
 namespace fathom::ops {
 namespace {
 
-constexpr int64_t kIgnored = -100;  // LibTorch's own
+constexpr int64_t kIgnored = -100;  // LibTorch's default ignore_index
 
 struct CrossEntropyShape {
   int64_t n;
@@ -24,14 +24,14 @@ struct CrossEntropyShape {
   }
 };
 
-/// The mean cross-entropy: {logits [N, C], labels [N]} gives {loss []}; {logits, labels, g []}
-/// gives {dlogits}.
+/// The mean cross-entropy. Forward: {logits [N, C], labels [N]} gives {loss []}. Backward: {logits,
+/// labels, g []} gives {dlogits}.
 class SoftmaxCrossEntropy final : public Op {
  public:
   SoftmaxCrossEntropy(const CrossEntropyShape& shape, Pass pass)
       : n_(shape.n), classes_(shape.classes), pass_(pass) {}
 
-  /// A gradient reads the logarithms of the softmax, which forward leaves, in the logits' place.
+  /// The gradient reads the log-softmax, which forward saves, instead of the logits.
   Cost cost(fixtures::Precision precision) const override {
     const auto logits = static_cast<double>(n_ * classes_);
     return {.flops = 0,
@@ -66,21 +66,21 @@ class SoftmaxCrossEntropy final : public Op {
   Pass pass_;
 };
 
-/// cross_entropy_loss(logits, labels, weights, reduction, ignored, smoothing). LibTorch's gradient
-/// is two calls, of which nll_loss_backward(g, logarithms, labels, weights, reduction) is sure to
-/// be of this op: a logarithm of a softmax alone has the other, too.
+/// cross_entropy_loss(logits, labels, weights, reduction, ignore_index, smoothing). LibTorch's
+/// gradient is two calls. Only nll_loss_backward(g, log-probabilities, labels, weights, reduction)
+/// is matched, because a log_softmax without a loss has the other one, too.
 std::vector<MatchedOp> match_softmax_cross_entropy(const ObservedCall& call) {
   const auto& arguments = call.arguments;
-  const bool backward = call.name == "aten::nll_loss_backward";
+  const bool backward = is_gradient(call);
   const std::size_t x = backward ? 1 : 0;
   const at::Tensor& logits = arguments[x].toTensor();
-  const bool plain = logits.dim() == 2 && !given(arguments[x + 2]) &&  // no weights of classes
-                     arguments[x + 3].toInt() != at::Reduction::None &&
-                     (backward || (arguments[1].toTensor().dim() == 1 &&  // labels, not shares
-                                   arguments[5].toDouble() == 0));        // nor smoothed ones
+  const bool plain =
+      logits.dim() == 2 && !given(arguments[x + 2]) &&  // no class weights
+      arguments[x + 3].toInt() != at::Reduction::None &&
+      (backward || (arguments[1].toTensor().dim() == 1 &&  // class labels, not probabilities
+                    arguments[5].toDouble() == 0));        // no label smoothing
   if (!plain) return {};
-  return {matched(backward ? Pass::kBackward : Pass::kForward,
-                  CrossEntropyShape{.n = logits.size(0), .classes = logits.size(1)})};
+  return {matched(call, CrossEntropyShape{.n = logits.size(0), .classes = logits.size(1)})};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 struct SumShape {
   Sizes sizes;
-  Sizes dims;  ///< that are summed over; none for all
+  Sizes dims;  ///< dimensions that are summed over; empty for all
   bool keepdim;
   bool mean;  ///< divided by the number of summands
 
@@ -25,7 +25,7 @@ struct SumShape {
     std::sort(dims.begin(), dims.end());
     fields.require(dims.empty() || (dims.back() < std::ssize(sizes) &&
                                     std::adjacent_find(dims.begin(), dims.end()) == dims.end()),
-                   "\"dims\" are not some of the dimensions of \"sizes\", from 0");
+                   "\"dims\" are not distinct dimensions of \"sizes\", from 0");
     fields.require(!keepdim || !dims.empty(), "\"keepdim\" is true, expected \"dims\", too");
   }
 };
@@ -40,7 +40,7 @@ class Sum final : public Op {
     return {.flops = count, .bytes = element_bytes(precision) * (count + elements(kept()))};
   }
 
-  /// Off zero, as losses are: sums that all but cancel say nothing of their roundings.
+  /// Away from zero, like losses: a sum that nearly cancels has large relative errors.
   Tensors inputs(uint64_t seed) const override {
     return {RandomInputs(seed).normal(shape_.sizes).add_(1)};
   }
@@ -57,7 +57,7 @@ class Sum final : public Op {
     return [x, dims = dims, keep = keepdim]() -> Tensors { return {at::sum(x, dims, keep)}; };
   }
 
-  /// Libraries reduce something or refuse.
+  /// Vendors' libraries refuse to reduce nothing.
   std::vector<Backend> backends() const override {
     if (kept() == shape_.sizes) return {Backend::kTorch};
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
@@ -69,7 +69,7 @@ class Sum final : public Op {
   }
 
  private:
-  /// Extents of the result with those of 1 that `keepdim` keeps.
+  /// Extents of the result with those of 1 that keepdim=true keeps.
   Sizes kept() const {
     if (shape_.dims.empty()) return Sizes(shape_.sizes.size(), 1);
     Sizes sizes = shape_.sizes;
@@ -80,7 +80,7 @@ class Sum final : public Op {
   SumShape shape_;
 };
 
-/// sum(x, dtype) or sum(x, dims, keepdim, dtype); mean likewise.
+/// sum(x, dtype) or sum(x, dims, keepdim, dtype); the same for mean.
 std::vector<MatchedOp> match_sum(const ObservedCall& call) {
   const auto& arguments = call.arguments;
   if (!is_plain(arguments[0])) return {};
@@ -90,7 +90,7 @@ std::vector<MatchedOp> match_sum(const ObservedCall& call) {
   if (arguments.size() > 2 && x.dim() > 0) {
     if (arguments[1].isIntList()) shape.dims = arguments[1].toIntVector();
     for (auto& dim : shape.dims) dim = dim < 0 ? dim + x.dim() : dim;
-    if (shape.dims.empty())  // None, or LibTorch's older word for all
+    if (shape.dims.empty())  // None or an empty list: all dimensions
       for (int64_t dim = 0; dim < x.dim(); ++dim) shape.dims.push_back(dim);
     shape.keepdim = arguments[2].toBool();
   }

@@ -1,1 +1,1 @@
-"""The figures of the Fathom paper (IISWC 2016), one a file."""
+"""The figures of the Fathom paper (IISWC 2016), one per file."""

@@ -1,4 +1,4 @@
-"""Fathom's Fig. 2: how many op types most of the time goes to."""
+"""Fathom's Fig. 2: cumulative share of the time over op types."""
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ def figure(run):
 
 
 def cumulative(ops):
-    """Op types of each workload, those of most time first."""
+    """Op types of each workload, largest time first, with cumulative shares."""
     parts = []
     for _, one in ops.groupby("workload", sort=False):
         one = one.sort_values("us", ascending=False, kind="stable").reset_index(drop=True)
@@ -47,7 +47,7 @@ def sentence(data, words):
 
     def named(workload):
         first = data[data.workload == workload].type.iloc[0]
-        return f"{workload}, which starts with {first}"
+        return f"{workload} (largest: {first})"
 
     if len(needed) == 1:
         count, total = needed[most], totals[most]
@@ -64,9 +64,9 @@ def sentence(data, words):
     else:
         text = (
             f"{needed[least]} to {needed[most]} op types take {ENOUGH} % of the time in ops of "
-            f"{len(needed)} training steps: fewest in {named(least)}, most in {named(most)}"
+            f"{len(needed)} training steps: the fewest in {named(least)}, the most in {named(most)}"
         )
-    return f"{text} ({words})."
+    return f"{text}. Setting: {words}."
 
 
 def draw(figure, data):
@@ -86,7 +86,7 @@ def draw(figure, data):
     axis.set_ylim(0, 102)
     axis.set_xticks(range(1, last + 1))
     axis.set_yticks([0, 25, 50, 75, ENOUGH, 100])
-    axis.set_xlabel("op types, those of most time first")
+    axis.set_xlabel("op types, largest time first")
     axis.yaxis.tick_right()
     axis.yaxis.set_label_position("right")
     axis.set_ylabel("% of the time in ops")
@@ -94,5 +94,5 @@ def draw(figure, data):
     style.grid(axis)
     marks.end_labels(axis, labels, 0.06, left=True)
     marks.class_key(
-        axis, data.drop_duplicates("workload").op_class, "colour: class of the first type"
+        axis, data.drop_duplicates("workload").op_class, "colour: class of the largest op type"
     )

@@ -1,4 +1,4 @@
-"""Fathom's Fig. 3: a heat map of op types by workload."""
+"""Fathom's Fig. 3: a heat map of op types and workloads."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from fathom_report.selection import NO_PROFILE, framework_as_one, training_types
 from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-3", "Op types by workload", "Fathom, Fig. 3")
-LEAST = 1  # percent of some step, for a type to be shown
+MIN_SHARE = 1  # percent; an op type is shown if it reaches this in any step
 
 
 def figure(run):
@@ -27,11 +27,11 @@ def figure(run):
 
 
 def shares(table):
-    """Percent of the step by op type, in the order of classes, and those of the types that are left out."""
+    """Percent of the step by op type, in the order of classes, and the same of the op types that are left out."""
     found = table.assign(share_pct=table.pct_of_step)[["workload", "type", "op_class", "share_pct"]]
     most = found.groupby("type").share_pct.max()
-    # Time between ops is always shown: that it is short is a finding.
-    is_kept = found.type.isin(most.index[most >= LEAST]) | (found.op_class == palette.FRAMEWORK)
+    # Time between ops is always shown, even if it is short.
+    is_kept = found.type.isin(most.index[most >= MIN_SHARE]) | (found.op_class == palette.FRAMEWORK)
     kept = found[is_kept]
     rank = kept.op_class.map(palette.in_order(kept.op_class).index)
     kept = kept.assign(rank=rank, most=kept.type.map(most))
@@ -44,21 +44,21 @@ def sentence(data, left_out, workloads, words):
     by_class = data.groupby(["workload", "op_class"]).share_pct.sum().unstack(fill_value=0)
     leading = by_class.loc[workloads].idxmax(axis=1)
     leads = [
-        f"{'time between ops' if name == palette.FRAMEWORK else palette.class_words(name) + ' ops'} in {listed(ones.index)}"
+        f"{'time between ops' if name == palette.FRAMEWORK else palette.class_words(name)} in {listed(ones.index)}"
         for name, ones in leading.groupby(leading, sort=False)
     ]
     top = data.loc[data.share_pct.idxmax()]
     text = (
-        f"Most time goes to {'; '.join(leads)}. The heaviest op type is {top.type} in {top.workload} "
+        f"The class with the most time is {'; '.join(leads)}. The largest op type is {top.type} in {top.workload} "
         f"with {percent(top.share_pct)} of the step"
     )
     if not left_out.empty:
         types, sums = left_out.type.nunique(), left_out.groupby("workload").share_pct.sum()
         text += (
-            f"; {plural(types, 'type')} below {LEAST} % in every step {'is' if types == 1 else 'are'} left out, "
+            f"; {plural(types, 'op type')} below {MIN_SHARE} % in every step {'is' if types == 1 else 'are'} left out, "
             f"together at most {percent(sums.max())} ({sums.idxmax()})"
         )
-    return f"{text} ({words})."
+    return f"{text}. Setting: {words}."
 
 
 def draw(figure, data, workloads):
@@ -67,11 +67,13 @@ def draw(figure, data, workloads):
     (axis,) = style.axes(figure, 1.3 + 0.23 * len(types))[0]
     for row in data.itertuples():
         x, y = workloads.index(row.workload), types.index(row.type)
-        # The root shows small shares; numbers tell the rest.
+        # The square root makes small shares visible. The numbers are exact.
         colour = style.faded(
             palette.class_colour(row.op_class), 0.85 * np.sqrt(row.share_pct / 100)
         )
-        marks.cell(axis, x, y, colour, f"{row.share_pct:.0f}" if row.share_pct >= LEAST / 2 else "")
+        marks.cell(
+            axis, x, y, colour, f"{row.share_pct:.0f}" if row.share_pct >= MIN_SHARE / 2 else ""
+        )
     axis.set_xlim(-0.5, len(workloads) - 0.5)
     axis.set_ylim(len(types) - 0.5, -0.5)
     marks.name_axes(axis, workloads, types)

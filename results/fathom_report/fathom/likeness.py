@@ -1,4 +1,4 @@
-"""Fathom's Fig. 4: which training steps are made of the same op types."""
+"""Fathom's Fig. 4: which training steps spend their time in the same op types."""
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,8 @@ from fathom_report.figure import Figure, Missing
 from fathom_report.selection import NO_PROFILE, PROFILE, training_ops
 from fathom_runs.words import listed
 
-NAME = ("fathom-4", "Likeness of the workloads", "Fathom, Fig. 4")
-CUT = 0.3  # cosine distance below which steps are of one group
+NAME = ("fathom-4", "Similarity of the workloads", "Fathom, Fig. 4")
+CUT = 0.3  # cosine distance; steps with a smaller distance are one group
 
 
 def figure(run):
@@ -61,20 +61,23 @@ def sentence(distances, groups, classes, words):
     for names in groups:
         kinds = dict.fromkeys(palette.class_words(classes[name]) for name in names)
         named.append(f"{listed(names)} ({listed(kinds)})")
-    fall = (
+    groups_words = (
         f"are one group: {named[0]}"
         if len(groups) == 1
         else f"form {len(groups)} groups: {'; '.join(named)}"
     )
-    text = f"Cut at a cosine distance of {CUT:g}, the {len(distances)} training steps {fall}. "
+    text = (
+        f"Cut at a cosine distance of {CUT:g}, the {len(distances)} training steps {groups_words}. "
+    )
     if len(distances) == 2:
-        return text + f"Their distance is {apart(upper.iloc[0])} ({words})."
+        return text + f"Their distance is {distance_words(upper.iloc[0])}. Setting: {words}."
     return text + (
-        f"Most alike are {listed(near)} ({apart(upper.min())}), least {listed(far)} ({apart(upper.max())}) ({words})."
+        f"The most similar are {listed(near)} ({distance_words(upper.min())}), the least similar {listed(far)} "
+        f"({distance_words(upper.max())}). Setting: {words}."
     )
 
 
-def apart(distance):
+def distance_words(distance):
     return f"{distance:.2f}" if distance >= 0.005 else "below 0.005"
 
 
@@ -84,7 +87,7 @@ def draw(figure, distances, clustering):
     tree, cells = style.axes(
         figure, 1.5 + 0.36 * count, 1, 2, sharey=True, gridspec_kw={"width_ratios": [1, 1.7]}
     )[0]
-    # SciPy's leaves stand at 5, 15, 25, ...
+    # SciPy puts the leaves at 5, 15, 25, ...
     drawn = hierarchy.dendrogram(clustering.linkage, no_plot=True)
     for across, along in zip(drawn["dcoord"], drawn["icoord"]):
         tree.plot(across, (np.array(along) - 5) / 10, color=style.INK, linewidth=1.2)
@@ -93,7 +96,7 @@ def draw(figure, distances, clustering):
         f"cut {CUT:g}", (CUT, -0.5), (0, 2), textcoords="offset points", color=palette.SECOND
     )
     tree.invert_xaxis()
-    tree.set_xlabel("cosine distance of centroids\n(profiles of length 1)")
+    tree.set_xlabel("cosine distance of centroids\n(normalised profiles)")
     tree.spines["left"].set_visible(False)
     for y, one in enumerate(order):
         for x, other in enumerate(order):
@@ -104,4 +107,4 @@ def draw(figure, distances, clustering):
     cells.set_ylim(count - 0.5, -0.5)
     marks.name_axes(cells, order, order)
     tree.tick_params(axis="y", length=0, labelleft=False)
-    cells.set_xlabel("cosine distance of profiles: 0 alike, 1 nothing shared")
+    cells.set_xlabel("cosine distance of profiles: 0 same shares, 1 no common op type")

@@ -1,10 +1,10 @@
-"""Fathom's Fig. 5: training and inference, CPU and GPU."""
+"""Fathom's Fig. 5: training and inference on the CPU and a GPU."""
 
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import usual_batch, without_variants
-from fathom_runs.words import percent, plural, ranged, times
+from fathom_runs.words import factor, percent, plural, ranged
 
 NAME = ("fathom-5", "Training and inference, CPU and GPU", "Fathom, Fig. 5")
 COLOURS = {"cpu": palette.FIRST, "cuda": palette.SECOND}
@@ -20,11 +20,11 @@ def figure(run):
 
 
 def relative_times(steps, catalogue):
-    """Steps at one thread and at the most, on the CPU and a GPU, over the training step on one CPU thread."""
+    """Times of steps relative to the training step on one CPU thread: one thread, the most threads, and a GPU."""
     steps = steps[(steps.precision == "fp32") & (steps.backend == "torch") & (steps.us > 0)]
     steps = usual_batch(without_variants(steps, catalogue), catalogue)
-    alone = steps[(steps.device == "cpu") & (steps.threads == 1) & (steps["mode"] == "train")]
-    unit = alone.set_index("workload").us
+    base = steps[(steps.device == "cpu") & (steps.threads == 1) & (steps["mode"] == "train")]
+    unit = base.set_index("workload").us
     steps = steps[steps.workload.isin(unit.index)]
     on_cpu = steps.device == "cpu"
     most = steps[on_cpu].groupby(["workload", "mode"]).threads.transform("max")
@@ -38,44 +38,44 @@ def sentence(data):
     one = data[(data.device == "cpu") & (data.threads == 1)]
     infer = one[one["mode"] == "infer"].set_index("workload").relative
     if infer.empty:
-        parts.append("No inference is in the run")
+        parts.append("The run has no inference steps")
     else:
         size = one.set_index(["workload", "mode"]).batch
         shares = 100 * infer.rename(lambda name: with_batches(name, size[name]))
         parts.append(
-            f"On one CPU thread an inference takes {ratios(shares, percent)} of a training step"
+            f"On one CPU thread, an inference takes {ratios(shares, percent, ' of a training step')}"
         )
     more = data[(data.device == "cpu") & (data.threads > 1) & (data["mode"] == "train")]
     if not more.empty:
         most = plural(more.threads.max(), "thread")
         gain = (1 / more.set_index("workload").relative).sort_values()
-        parts.append(f"up to {most} speed training up {ratios(gain, times)}")
+        parts.append(f"with up to {most}, the speedup of training is {ratios(gain, factor)}")
     gpu = data[data.device == "cuda"].set_index("workload")
     if gpu.empty:
-        parts.append("there are no rows of a GPU")
+        parts.append("the run has no rows of a GPU")
     else:
         train = 1 / gpu[gpu["mode"] == "train"].relative
         base = gpu[gpu["mode"] == "infer"].relative
         parts.extend(
-            f"the GPU speeds {what} up over one CPU thread {ratios(gain, times)}"
+            f"the speedup of {what} on the GPU over one CPU thread is {ratios(gain, factor)}"
             for what, gain in (("training", train), ("inference", (infer / base).dropna()))
             if not gain.empty
         )
-    return "; ".join(parts) + " (steps, fp32)."
+    return "; ".join(parts) + ". Setting: fp32."
 
 
 def with_batches(workload, sizes):
-    """The workload, and its batch sizes where an inference's differs."""
+    """The workload, with its batch sizes if those of inference and training differ."""
     if sizes["infer"] == sizes["train"]:
         return workload
-    return f"{workload}, batch {sizes['infer']} against {sizes['train']}"
+    return f"{workload}, batch {sizes['infer']} instead of {sizes['train']}"
 
 
-def ratios(values, words):
-    """The range, with the geometric mean."""
+def ratios(values, words, unit=""):
+    """The range, then `unit`, then the geometric mean."""
     text = ranged(values, words)
     mean = words(laws.geometric_mean(values))
-    return f"{text}, {mean} by geometric mean" if " to " in text else text
+    return f"{text}{unit}, geometric mean {mean}" if " to " in text else text + unit
 
 
 def draw(figure, data):
@@ -104,12 +104,12 @@ def draw(figure, data):
     style.plain_log(axis, "x")
     style.grid(axis, "x")
     axis.spines["left"].set_visible(False)
-    axis.set_xlabel("time of a step over the training step on one CPU thread")
+    axis.set_xlabel("time of a step relative to the training step on one CPU thread")
     kinds.sort(key=lambda kind: (kind[0].split(", ")[1:], kind[0][0] != "t"))
     marks.marker_key(figure, kinds, columns=(len(kinds) + 1) // 2)
 
 
 def batches(data, workload):
-    """The workload, with its batch sizes where training and inference differ."""
+    """The workload, with its batch sizes if those of training and inference differ."""
     sizes = list(dict.fromkeys(data[data.workload == workload].batch))
     return f"{workload}\n(batch {' / '.join(map(str, sizes))})" if len(sizes) > 1 else workload

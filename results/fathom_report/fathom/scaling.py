@@ -1,4 +1,4 @@
-"""Fathom's Fig. 6: op times against threads, with the laws that they follow."""
+"""Fathom's Fig. 6: op times against threads, with fits of Amdahl's law and the USL."""
 
 import numpy as np
 import pandas as pd
@@ -10,9 +10,8 @@ from fathom_report.selection import framework_as_one, one_setting, usual_batch, 
 from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-6", "Op times against threads", "Fathom, Fig. 6")
-HEAVIEST = (
-    4  # op types of a workload that are drawn: heavy at the fewest or at twice the most threads
-)
+SUPERLINEAR = 1.05  # multiple of the threads; the caption mentions speedups above it
+HEAVIEST = 4  # op types per workload: largest at the fewest and at twice the most threads
 
 
 def figure(run):
@@ -29,6 +28,7 @@ def figure(run):
 
 
 def training_types_of_all_counts(op_types, catalogue):
+    """Op types of training steps on the CPU, for every thread count."""
     table = op_types[(op_types["mode"] == "train") & (op_types.device == "cpu") & (op_types.us > 0)]
     if table.empty:
         return table
@@ -40,7 +40,7 @@ def training_types_of_all_counts(op_types, catalogue):
 
 
 def fitted(table):
-    """A row a workload and op type: its laws, and its time at twice the most threads by the law with the most terms."""
+    """Fits each workload and op type. `next_us`: time at twice the most threads, by the USL or else by Amdahl's law."""
     twice = 2 * int(table.threads.max())
     rows = []
     for (workload, op_type), one in table.groupby(["workload", "type"], sort=False):
@@ -84,26 +84,32 @@ def sentence(table, fits):
     steps = table.groupby(["workload", "threads"]).us.sum().unstack()
     gain = (steps[counts[0]] / steps[counts[-1]]).dropna().sort_values()
     if gain.empty:
-        speed = "No training step was run at both ends"
+        speed = "no training step was run with both thread counts"
     elif len(gain) == 1:
-        speed = f"{gain.index[0]}'s training step gets {gain.iloc[0]:.3g} times as fast"
+        speed = f"the speedup of {gain.index[0]}'s training step is {gain.iloc[0]:.3g}"
     else:
         speed = (
-            f"training steps get {gain.iloc[0]:.3g} ({gain.index[0]}) to {gain.iloc[-1]:.3g} "
-            f"({gain.index[-1]}) times as fast"
+            f"the speedup of training steps is {gain.iloc[0]:.3g} ({gain.index[0]}) to "
+            f"{gain.iloc[-1]:.3g} ({gain.index[-1]})"
         )
     sentence = f"From {plural(counts[0], 'thread')} to {counts[-1]}, {speed}"
+    linear = counts[-1] / counts[0]
+    above = gain[gain > SUPERLINEAR * linear]
+    if not above.empty:
+        sentence += (
+            f" (more than {linear:g} in {listed(above.index)}: one of the times may be disturbed)"
+        )
     known = fits[fits.next_us.notna()]
     if known.empty:
         return (
-            f"{sentence}{least_gain(table, counts)}. {len(counts)} thread counts are too few to fit laws: "
-            f"Amdahl's needs {laws.AMDAHL_POINTS}, the USL {laws.USL_POINTS}."
+            f"{sentence}{least_gain(table, counts)}. {len(counts)} thread counts are too few for a fit: "
+            f"Amdahl's law needs {laws.AMDAHL_POINTS}, the USL {laws.USL_POINTS}."
         )
-    return f"{sentence}. {limits(known, 2 * counts[-1])}{worst(known)}."
+    return f"{sentence}. {largest_next(known, 2 * counts[-1])}{most_serial(known)}."
 
 
 def least_gain(table, counts):
-    """The heavy op type that more threads help least."""
+    """A sentence about the large op type with the smallest gain from more threads."""
     us = table.pivot_table(index=["workload", "type"], columns="threads", values="us", sort=False)
     us = (
         us.sort_values(counts[0], ascending=False, kind="stable").groupby("workload").head(HEAVIEST)
@@ -112,32 +118,33 @@ def least_gain(table, counts):
     if gain.empty:
         return ""
     workload, op_type = gain.idxmin()
-    return f"; of the heavy op types, {op_type} in {workload} gains least, {gain.min():.3g} times"
+    return f"; of the largest op types, {op_type} in {workload} has the smallest speedup, {gain.min():.3g}"
 
 
-def limits(known, twice):
-    """The op type that takes most of each step at twice the threads."""
+def largest_next(known, twice):
+    """A sentence about the largest op type of each step at twice the threads, by the fits."""
     next_ones = known.loc[known.groupby("workload", sort=False).next_us.idxmax()]
     named = [
         f"{op_type} in {listed(ones.workload)}"
         for op_type, ones in next_ones.groupby("type", sort=False)
     ]
-    return f"What limits next, at {twice} threads by these fits: {'; '.join(named)}"
+    return f"Extrapolated to {twice} threads, the largest op type is {'; '.join(named)}"
 
 
-def worst(known):
-    """The largest serial share among the types that limit."""
+def most_serial(known):
+    """A sentence about the largest serial share among these op types."""
     next_ones = known.loc[known.groupby("workload", sort=False).next_us.idxmax()]
     top = max(next_ones.itertuples(), key=lambda row: row.amdahl.serial)
     fit = top.amdahl
     return (
-        f". The most serial of them is {top.type} in {top.workload}: {percent(100 * fit.serial)} by Amdahl's law "
+        f". Of these, {top.type} in {top.workload} has the largest serial share: "
+        f"{percent(100 * fit.serial)} by Amdahl's law "
         f"({percent(100 * fit.low)} to {percent(100 * fit.high)} at {100 * laws.CONFIDENCE:.0f} % confidence)"
     )
 
 
 def chosen_types(table, fits, workload):
-    """The heaviest at the fewest threads, and what limits next."""
+    """The largest op types at the fewest threads, and the largest one at twice the most threads by the fits."""
     one = table[table.workload == workload]
     first = one[one.threads == one.threads.min()].sort_values("us", ascending=False, kind="stable")
     mine = fits[fits.workload == workload]
@@ -160,15 +167,17 @@ def draw(figure, table, fits):
         for op_type in chosen_types(table, fits, workload):
             one = table[(table.workload == workload) & (table.type == op_type)]
             fit, colour = mine.loc[op_type], palette.class_colour(one.op_class.iloc[0])
-            bare = fit.amdahl is None
-            axis.plot(one.threads, one.us / 1e3, "-o" if bare else "o", color=colour, markersize=4)
+            is_unfitted = fit.amdahl is None
+            axis.plot(
+                one.threads, one.us / 1e3, "-o" if is_unfitted else "o", color=colour, markersize=4
+            )
             end = (one.threads.iloc[-1], one.us.iloc[-1] / 1e3)
             for law, line in ((fit.amdahl, "--"), (fit.usl, "-")):
                 if law:
                     us = law.time(curve) / 1e3
                     axis.plot(curve, us, line, color=colour, linewidth=1.1, alpha=0.9)
                     end = (curve[-1], us[-1])
-            text = f"{op_type} ◂ limits" if op_type == limiting else op_type
+            text = f"{op_type} ◂ largest next" if op_type == limiting else op_type
             labels.append((*end, text, colour))
         style.count_axis(axis, counts if fits.amdahl.isna().all() else [*counts, 2 * counts[-1]])
         style.plain_log(axis, "y")

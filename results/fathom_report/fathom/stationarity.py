@@ -1,4 +1,4 @@
-"""Fathom's Fig. 1: do op times stay the same from step to step?"""
+"""Fathom's Fig. 1: times of op types over the steps of a run."""
 
 import matplotlib.ticker
 import pandas as pd
@@ -10,8 +10,8 @@ from fathom_report.selection import one_setting, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-1", "Op times over steps", "Fathom, Fig. 1")
-HEAVIEST = 3  # op types of each workload
-SHOWN = 200  # steps of a series; the statistics know all
+HEAVIEST = 3  # op types per workload
+SHOWN = 200  # steps that are drawn; statistics use all steps
 
 
 def figure(run):
@@ -19,8 +19,8 @@ def figure(run):
     if series is None:
         return Missing(
             *NAME,
-            "samples of training steps: run with --fathom_profile --fathom_samples=steps.jsonl and give "
-            "steps.jsonl to the report as well",
+            "samples of training steps: run with --fathom_profile --fathom_samples=steps.jsonl and "
+            "pass steps.jsonl to the report, too",
         )
     data = pd.concat([described(*one) for one in series], ignore_index=True)
     return Figure(
@@ -29,16 +29,16 @@ def figure(run):
 
 
 def samples_of(run):
-    """(row, its samples) of each workload's heaviest op types in training, else of the steps themselves."""
-    for table, whole in ((run.op_types, False), (run.steps, True)):
+    """Pairs (row, samples) of the largest op types of each training step. Without them, of the steps."""
+    for table, is_step in ((run.op_types, False), (run.steps, True)):
         table = table[(table["mode"] == "train") & table.name.isin(run.samples.name)]
-        if not whole:
+        if not is_step:
             table = table[table.op_class != palette.FRAMEWORK]
         if table.empty:
             continue
         table, words = one_setting(without_variants(table, run.catalogue))
         table = usual_batch(table, run.catalogue)
-        if whole:
+        if is_step:
             table = table.assign(type="step", op_class=palette.FRAMEWORK)
         ranked = table.sort_values("us", ascending=False, kind="stable")
         chosen = ranked.groupby("workload").head(HEAVIEST)
@@ -50,7 +50,7 @@ def samples_of(run):
 
 
 def described(row, samples):
-    """The first repetition's samples with their statistics."""
+    """The samples of the first repetition with their statistics."""
     samples = samples[samples.repetition == samples.repetition.min()].sort_values("step")
     drift = laws.drift(samples.us.to_numpy())
     return samples[["step", "us"]].assign(
@@ -64,7 +64,7 @@ def described(row, samples):
 
 
 def thinned(data):
-    """At most SHOWN steps of a series, evenly taken."""
+    """Keeps at most SHOWN steps of a series, evenly spaced."""
     groups = data.groupby(["workload", "type"], sort=False)
     every = (groups.us.transform("size") + SHOWN - 1) // SHOWN
     return data[groups.cumcount() % every == 0].reset_index(drop=True)
@@ -72,24 +72,24 @@ def thinned(data):
 
 def sentence(data, words):
     one = data.drop_duplicates(["workload", "type"])
-    whole = (one.type == "step").all()
+    is_step = (one.type == "step").all()
     few, many = data.groupby(["workload", "type"]).size().agg(["min", "max"])
     steps = f"{few} to {many}" if few < many else f"{few}"
     if len(one) == 1:
         over = f"{name_of(one.iloc[0])} over {steps} steps"
-    elif whole:
+    elif is_step:
         over = f"Of {len(one)} training steps, over {steps} steps each"
     else:
         count = plural(one.workload.nunique(), "training step")
-        over = f"Of the {len(one)} op types that weigh most in {count}, over {steps} steps"
-    told = one[one.drift_rho.notna()]
-    drifting = told[told.drifts.astype(bool)]
-    if told.empty:
-        drift = f"fewer than {laws.LEAST_STEPS} steps each, too few to look for drift"
-    elif drifting.empty and len(told) < len(one):
-        drift = f"none of the {len(told)} with {laws.LEAST_STEPS} steps or more drifts"
+        over = f"Of the {len(one)} largest op types in {count}, over {steps} steps"
+    tested = one[one.drift_rho.notna()]
+    drifting = tested[tested.drifts.astype(bool)]
+    if tested.empty:
+        drift = f"fewer than {laws.MIN_STEPS} steps each are too few to detect drift"
+    elif drifting.empty and len(tested) < len(one):
+        drift = f"none of the {len(tested)} with {laws.MIN_STEPS} steps or more drifts"
     elif drifting.empty:
-        drift = "none drifts" if len(told) > 1 else "it does not drift"
+        drift = "none drifts" if len(tested) > 1 else "it does not drift"
     else:
         names = [
             f"{name_of(row)} ({'rising' if row.drift_rho > 0 else 'falling'})"
@@ -103,12 +103,12 @@ def sentence(data, words):
             varying.loc[index] for index in (varying.cv_pct.idxmax(), varying.cv_pct.idxmin())
         )
         result += (
-            f"; the coefficient of variation is {percent(varying.cv_pct.median())} in the middle, most in "
-            f"{name_of(most)} ({percent(most.cv_pct)}), least in {name_of(least)} ({percent(least.cv_pct)})"
+            f"; the median coefficient of variation is {percent(varying.cv_pct.median())}, the largest "
+            f"{percent(most.cv_pct)} ({name_of(most)}), the smallest {percent(least.cv_pct)} ({name_of(least)})"
         )
     elif len(varying) == 1:
         result += f"; its coefficient of variation is {percent(varying.cv_pct.iloc[0])}"
-    return f"{result} ({words})."
+    return f"{result}. Setting: {words}."
 
 
 def name_of(row):

@@ -1,1 +1,1 @@
-"""Our own figures: what holds steps and ops back."""
+"""Our own figures: what limits the speed of steps and ops."""

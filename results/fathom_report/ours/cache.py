@@ -1,4 +1,4 @@
-"""Ops with their data in the caches and in memory."""
+"""Ops with hot and with cold buffers."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.ours.roofline import roof_of
-from fathom_report.selection import SHAPE, as_the_step_runs, one_setting
+from fathom_report.selection import SHAPE, step_backend_rows, one_setting
 from fathom_runs.words import listed, plural
 
-NAMED = 1.25  # cold over hot from which on a type is named
-NAME = ("ours-3", "Hot against cold", "Ours")
+LABELLED = 1.25  # cold time / hot time; op types above it are labelled
+NAME = ("ours-3", "Hot and cold buffers", "fathom_bench")
 
 
 def figure(run):
@@ -18,20 +18,20 @@ def figure(run):
     if data is None:
         return Missing(
             *NAME,
-            "op rows with bytes, both hot and cold: --benchmark_filter='^op/' --fathom_cache=hot,cold",
+            "op rows with bytes, hot and cold: --benchmark_filter='^op/' --fathom_cache=hot,cold",
         )
     return Figure(*NAME, sentence(data, roof, words), data, lambda figure: draw(figure, data, roof))
 
 
 def pairs(run):
-    """Hot and cold rows of the same op, on the backend that steps run."""
+    """Pairs of hot and cold rows of an op, on the backend that steps run."""
     ops = run.ops[(run.ops.us > 0) & (run.ops.bytes > 0)]
-    hot, cold = (as_the_step_runs(ops, cache) for cache in ("hot", "cold"))
+    hot, cold = (step_backend_rows(ops, cache) for cache in ("hot", "cold"))
     same = [*SHAPE, "backend"]
     both = hot.merge(cold[[*same, "us"]], on=same, suffixes=("", "_cold"))
     if both.empty:
         return None, "", None
-    # One backend a shape: `one_setting` must not choose among them.
+    # Each shape has one backend here. `one_setting` must not select by backend.
     both, words = one_setting(both.assign(backend="torch"))
     roof = roof_of(run.context, both.iloc[0])
     data = both[["workload", "type", "layer", "pass_"]].rename(columns={"pass_": "pass"})
@@ -52,26 +52,28 @@ def by_type(data):
 def sentence(data, roof, words):
     types, counts = by_type(data), data.type.value_counts()
     means = laws.geometric_mean(data.cold_over_hot)
-    text = f"Data in memory makes {plural(len(data), 'op shape')} {means:.2f} times as long"
-    text += " by geometric mean" if len(data) > 1 else ""
+    text = (
+        f"With cold buffers, {plural(len(data), 'op shape')} take{'s' if len(data) == 1 else ''} "
+    )
+    text += f"{means:.2f} times as long as with hot buffers"
+    text += " (geometric mean)" if len(data) > 1 else ""
     most, least = f"{types.iloc[0]:.2f}", f"{types.iloc[-1]:.2f}"
     if most != least:
-        text += (
-            f": most {types.index[0]}, {most} times over {plural(counts[types.index[0]], 'shape')}"
-        )
-        text += f", least {types.index[-1]}, {least} times"
+        text += f": {types.index[0]} the most, {most} times over {plural(counts[types.index[0]], 'shape')}"
+        text += f", {types.index[-1]} the least, {least} times"
     if roof:
         fast = data.hot_bytes_per_second > roof[1]
         if not fast.any():
-            text += f". None runs hot above the measured bandwidth of {roof[1] / 1e9:.3g} GB/s"
+            text += f". No hot op exceeds the measured memory bandwidth of {roof[1] / 1e9:.3g} GB/s"
         else:
             slow = laws.geometric_mean(data[fast].cold_over_hot)
             text += (
-                f". {plural(fast.sum(), 'shape')} of {listed(data[fast].type.value_counts().index, most=4)} run"
-                f"{'s' if fast.sum() == 1 else ''} hot above the measured bandwidth of {roof[1] / 1e9:.3g} GB/s, which "
-                f"only caches give: cold, {'it takes' if fast.sum() == 1 else 'they take'} {slow:.2f} times as long"
+                f". Hot, {plural(fast.sum(), 'shape')} of {listed(data[fast].type.value_counts().index, most=4)} "
+                f"exceed{'s' if fast.sum() == 1 else ''} the measured memory bandwidth of {roof[1] / 1e9:.3g} GB/s, "
+                f"so data comes from caches; cold, {'it takes' if fast.sum() == 1 else 'they take'} "
+                f"{slow:.2f} times as long"
             )
-    return f"{text} ({words})."
+    return f"{text}. Setting: {words}."
 
 
 def draw(figure, data, roof):
@@ -109,7 +111,7 @@ def draw(figure, data, roof):
         )
     labels = []
     means = by_type(data)
-    for op_type in means.index[means > NAMED]:
+    for op_type in means.index[means > LABELLED]:
         one = data[data.type == op_type]
         top = one.loc[one.cold_over_hot.idxmax()]
         labels.append(
@@ -121,6 +123,6 @@ def draw(figure, data, roof):
             )
         )
     marks.point_labels(axis, labels)
-    axis.set_xlabel("GB/s of inputs and outputs, hot; slanted: cold at the measured bandwidth")
-    axis.set_ylabel("cold time over hot time")
+    axis.set_xlabel("GB/s of inputs and outputs, hot; slanted line: cold at the measured bandwidth")
+    axis.set_ylabel("cold time / hot time")
     marks.class_key(axis, data.op_class, where="upper left")

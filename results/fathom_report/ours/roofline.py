@@ -1,6 +1,4 @@
-"""Ops and training steps below the roof that was measured on this machine."""
-
-import re
+"""Roofline of ops and training steps, with the measured peaks of the machine."""
 
 import numpy as np
 import pandas as pd
@@ -8,16 +6,16 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import as_the_step_runs, calls, of_setting, one_setting, usual_batch
+from fathom_report.selection import step_backend_rows, calls, of_setting, one_setting, usual_batch
+from fathom_runs.context import rate
 from fathom_runs.words import listed, percent, plural, ranged
 
-NAME = ("ours-1", "Roofline of ops and steps", "Ours")
-UNITS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-COUNTED = 0.9  # share of a step's FLOPs that its op rows must account for, to know its bytes
+NAME = ("ours-1", "Roofline of ops and steps", "fathom_bench")
+COUNTED = 0.9  # share of a step's FLOPs in its op rows; below it, the bytes of the step are unknown
 
 
 def figure(run):
-    ops = as_the_step_runs(run.ops)
+    ops = step_backend_rows(run.ops)
     ops = ops[(ops.flops > 0) & (ops.bytes > 0)]
     if ops.empty:
         return Missing(
@@ -26,7 +24,7 @@ def figure(run):
     ops, words = one_setting(ops)
     roof = roof_of(run.context, ops.iloc[0])
     if roof is None:
-        return Missing(*NAME, f"peak_flops_ and peak_bytes_ of {words} in the context")
+        return Missing(*NAME, f"peak_flops_ and peak_bytes_ of {words} in the context of the file")
     points = pd.concat([op_points(ops), step_points(run, ops)], ignore_index=True)
     points = points.assign(attainable_flops=laws.attainable(points.flops_per_byte, *roof))
     data = points.assign(pct_of_roof=100 * points.flops / points.attainable_flops)
@@ -36,19 +34,13 @@ def figure(run):
 
 
 def roof_of(context, row):
-    """Measured peaks in FLOP/s and byte/s; None where one is not known."""
+    """Measured peaks in FLOP/s and byte/s. None if one is unknown."""
     machine = f"{row.device}_threads{row.threads}"
     peaks = [
         rate(context.get(key))
         for key in (f"peak_flops_{machine}_{row.precision}", f"peak_bytes_{machine}")
     ]
     return None if None in peaks else peaks
-
-
-def rate(text):
-    """`118.2 GFLOP/s, what reached it` as a number."""
-    found = re.match(r"([\d.e+]+) ([kMGT]?)(?:FLOP|B)/s", str(text))
-    return float(found[1]) * UNITS[found[2]] if found else None
 
 
 def op_points(ops):
@@ -68,8 +60,8 @@ def op_points(ops):
 
 
 def step_points(run, ops):
-    """Training steps whose op rows account for their FLOPs: their bytes are those of the ops, one after the other."""
-    every = of_setting(as_the_step_runs(run.ops), ops.iloc[0])
+    """Training steps with op rows for at least COUNTED of their FLOPs. Their bytes are the sum over the ops."""
+    every = of_setting(step_backend_rows(run.ops), ops.iloc[0])
     count = calls(every, "train") * every.us / 1e6
     moved = (every.bytes * count).groupby(every.workload).sum()
     counted = (every.flops * count).groupby(every.workload).sum()
@@ -95,30 +87,32 @@ def sentence(data, roof, words):
     bound = (ops.flops_per_byte < ridge).sum()
     weighted = 100 * (ops.us_per_step * ops.pct_of_roof / 100).sum() / ops.us_per_step.sum()
     text = (
-        f"The roof bends at {ridge:.3g} FLOPs a byte: {bound} of {plural(len(ops), 'op shape')} lie"
-        f"{'s' if bound == 1 else ''} left of it, where memory limits. "
+        f"The ridge point is {ridge:.3g} FLOPs per byte: {bound} of {plural(len(ops), 'op shape')} "
+        f"{'is' if bound == 1 else 'are'} left of it, where the memory roof applies. "
     )
     if not steps.empty:
         pct = steps.set_index("workload").pct_of_roof.sort_values()
-        text += f"Of what the roof allows, training steps reach {ranged(pct)}. "
+        text += f"Training steps reach {ranged(pct)} of the roof. "
     elif weighted == weighted:
-        text += f"Weighted by their time, ops reach {percent(weighted)} of what the roof allows. "
+        text += f"Ops reach {percent(weighted)} of the roof, weighted by time. "
     above = ops[ops.pct_of_roof > 100]
-    if not above.empty:
-        types = listed(above.type.value_counts().index, most=4)
-        text += (
-            f"{plural(len(above), 'shape')} ({types}) lie{'s' if len(above) == 1 else ''} above the roof: their data "
-            "stays in the caches. "
-        )
+    for part, roof_words in (
+        (above[above.flops_per_byte < ridge], "the memory roof: data partly comes from caches"),
+        (above[above.flops_per_byte >= ridge], "the measured FLOP/s peak"),
+    ):
+        if not part.empty:
+            types = listed(part.type.value_counts().index, most=4)
+            verb = "is" if len(part) == 1 else "are"
+            text += f"{plural(len(part), 'shape')} ({types}) {verb} above {roof_words}. "
     lost = ops.us_per_step * (1 - ops.pct_of_roof.clip(upper=100) / 100)
     lost = (lost / ops.groupby("workload").us_per_step.transform("sum")).dropna()
     if not lost.empty and lost.max() > 0:
         row = ops.loc[lost.idxmax()]
         text += (
-            f"Relative to its workload, most time is lost in {row.type} {row.layer} {row['pass']} of {row.workload}, "
-            f"at {percent(row.pct_of_roof)} of the roof"
+            f"The largest gap to the roof, as a share of the workload's time, is {row.type} {row.layer} "
+            f"{row['pass']} of {row.workload}, at {percent(row.pct_of_roof)} of the roof"
         )
-    return f"{text.strip()} ({words})."
+    return f"{text.strip().removesuffix('.')}. Setting: {words}."
 
 
 def draw(figure, data, roof, words):
@@ -141,13 +135,15 @@ def draw(figure, data, roof, words):
         )
     axis.set_yscale("log")
     low, high = axis.get_ylim()
-    axis.set_ylim(low, high * (high / low) ** (0.25 if len(steps) else 0.02))  # room for names
+    axis.set_ylim(low, high * (high / low) ** (0.25 if len(steps) else 0.02))  # room for labels
     style.plain_log(axis)
     style.grid(axis)
     axis.plot(steps.flops_per_byte, steps.flops / 1e9, "*", color=style.INK, markersize=11)
     names = zip(steps.flops_per_byte, steps.flops / 1e9, steps.workload)
     marks.names_above(axis, list(names), 0.84)
-    axis.set_xlabel("FLOPs a byte of inputs and outputs")
+    axis.set_xlabel("FLOPs per byte of inputs and outputs")
     axis.set_ylabel("GFLOP/s")
     axis.set_title(f"Roof: {roof[0] / 1e9:.3g} GFLOP/s, {roof[1] / 1e9:.3g} GB/s ({words})")
-    marks.class_key(axis, ops.op_class, "circle: op shape, by share of time\nstar: training step")
+    marks.class_key(
+        axis, ops.op_class, "circle: op shape (area: share of time)\nstar: training step"
+    )

@@ -1,20 +1,20 @@
-"""A step is its ops, what passes between them, and a remainder."""
+"""Each step as the sum of its ops, the time between ops, and a remainder."""
 
 import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
-    as_the_step_runs,
+    step_backend_rows,
     calls,
     of_setting,
     one_setting,
-    that_have,
+    with_settings_of,
     usual_batch,
 )
 from fathom_runs.words import percent, ranged
 
-NAME = ("ours-4", "A step is its ops and a remainder", "Ours")
+NAME = ("ours-4", "Steps as sums of their ops", "fathom_bench")
 BETWEEN, WITHOUT, REST = "between ops", "ops without rows", "remainder"
 
 
@@ -23,48 +23,50 @@ def figure(run):
     if data is None:
         return Missing(
             *NAME,
-            "steps with op types and their ops alone, of the same threads: "
+            "steps with op types, and their op rows with the same thread count: "
             "./fathom_bench --fathom_profile --benchmark_out=run.json",
         )
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
 
 def parts(run):
-    """Ops alone by class, hot, times their calls; between ops and ops without rows as watched; what is left."""
-    ops = as_the_step_runs(run.ops)
-    watched = that_have(run.op_types[run.op_types.pct_of_step >= 0], ops)
-    watched = watched[watched.workload.isin(ops.workload)]
-    if watched.empty:
+    """Parts of each step: hot op rows by class, times their calls; time of other op types and between ops, as profiled;
+    and the remainder.
+    """
+    ops = step_backend_rows(run.ops)
+    profiled = with_settings_of(run.op_types[run.op_types.pct_of_step >= 0], ops)
+    profiled = profiled[profiled.workload.isin(ops.workload)]
+    if profiled.empty:
         return None, ""
-    watched, words = one_setting(watched)
-    watched = usual_batch(watched, run.catalogue)
-    ops = of_setting(ops, watched.iloc[0])
-    names = watched["name"].str.replace(r"/op:[^/]*", "", regex=True)
+    profiled, words = one_setting(profiled)
+    profiled = usual_batch(profiled, run.catalogue)
+    ops = of_setting(ops, profiled.iloc[0])
+    names = profiled["name"].str.replace(r"/op:[^/]*", "", regex=True)
     step_us = run.steps[run.steps.us > 0].set_index("name").us
     rows = []
-    for name, types in watched.groupby(names, sort=False):
+    for name, types in profiled.groupby(names, sort=False):
         workload, mode = types.iloc[0][["workload", "mode"]]
         mine = ops[ops.workload == workload]
-        alone = (mine.us * calls(mine, mode)).groupby([mine.type, mine.op_class]).sum()
-        if name not in step_us.index or not alone.sum() > 0:
+        sums = (mine.us * calls(mine, mode)).groupby([mine.type, mine.op_class]).sum()
+        if name not in step_us.index or not sums.sum() > 0:
             continue
-        whole = step_us[name]
-        # A watched step is a little longer than a timed one: its shares are laid on the timed one.
-        types = types.assign(us=types.pct_of_step / 100 * whole)
+        total = step_us[name]
+        # A profiled step is longer than a timed one, so shares of the profiled step are applied to the timed one.
+        types = types.assign(us=types.pct_of_step / 100 * total)
         outside = types[types.op_class == palette.FRAMEWORK].us.sum()
         op_types = types[types.op_class != palette.FRAMEWORK]
-        without = op_types[~op_types.type.isin(alone.index.get_level_values("type"))].us.sum()
-        times = alone.groupby("op_class").sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
+        without = op_types[~op_types.type.isin(sums.index.get_level_values("type"))].us.sum()
+        times = sums.groupby("op_class").sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
         times = {part: us for part, us in times.items() if us > 0}
-        times[REST] = whole - sum(times.values())
+        times[REST] = total - sum(times.values())
         rows += [
             {
                 "workload": workload,
                 "mode": mode,
                 "part": part,
                 "us": us,
-                "pct_of_step": 100 * us / whole,
-                "step_us": whole,
+                "pct_of_step": 100 * us / total,
+                "step_us": total,
             }
             for part, us in times.items()
         ]
@@ -73,22 +75,25 @@ def parts(run):
 
 def sentence(data, words):
     steps = data.assign(step=data.workload + "/" + data["mode"])
-    apart = [BETWEEN, WITHOUT, REST]
-    alone = steps[~steps.part.isin(apart)].groupby("step", sort=False).pct_of_step.sum()
+    others = [BETWEEN, WITHOUT, REST]
+    ops = steps[~steps.part.isin(others)].groupby("step", sort=False).pct_of_step.sum()
     between = steps[steps.part == BETWEEN].set_index("step").pct_of_step
     rest = steps[steps.part == REST].set_index("step").pct_of_step
-    text = f"Ops alone, times their calls, make up {ranged(alone)} of the step"
+    text = f"The sum of the separately timed ops is {ranged(ops)} of the step"
     if not between.empty:
-        text += f"; between ops pass at most {percent(between.max())} ({between.idxmax()})"
+        text += f"; the time between ops is at most {percent(between.max())} ({between.idxmax()})"
     far = rest.abs().idxmax()
     if rest[far] >= 0:
         text += (
-            f"; the largest remainder, {percent(rest[far])} of {far}, is what ops take longer inside "
-            "the step than alone"
+            f"; the largest remainder is {percent(rest[far])} of {far}: this step is longer than "
+            "the sum of its parts"
         )
     else:
-        text += f"; in {far} the parts are {percent(-rest[far])} more than the step: ops take less inside it than alone"
-    return f"{text} ({words})."
+        text += (
+            f"; the largest remainder is {percent(rest[far])} of {far}: this step is shorter than "
+            "the sum of its parts"
+        )
+    return f"{text}. Setting: {words}."
 
 
 def draw(figure, data):
@@ -113,7 +118,7 @@ def draw(figure, data):
     axis.set_xlim(0, None)
     style.grid(axis, "x")
     axis.spines["left"].set_visible(False)
-    axis.set_xlabel("% of the timed step; beside: the remainder")
+    axis.set_xlabel("% of the timed step; number: the remainder")
     kinds = [
         (
             palette.class_words(part),

@@ -1,15 +1,15 @@
-"""What the framework adds to the fastest kernels, by op type."""
+"""Time of op types in the profiled step, relative to the fastest kernels."""
 
 import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import calls, of_setting, one_setting, that_have, usual_batch
+from fathom_report.selection import calls, of_setting, one_setting, with_settings_of, usual_batch
 from fathom_runs.words import percent, plural, time_words
 
-NAME = ("ours-2", "Framework tax by op type", "Ours")
-LEAST = 0.5  # percent of a step below which a type is noise
+NAME = ("ours-2", "Framework tax by op type", "fathom_bench")
+MIN_SHARE = 0.5  # percent of a step; smaller op types are noise
 
 
 def figure(run):
@@ -17,26 +17,26 @@ def figure(run):
     if data is None:
         return Missing(
             *NAME,
-            "op types of steps and their ops on several backends, of the same threads: "
+            "op types of steps, and their ops on several backends with the same thread count: "
             "./fathom_bench --fathom_profile --benchmark_out=run.json",
         )
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
 
 def taxes(run):
-    """In-step time of each step's op types over their shapes' fastest backends, alone and hot, times their calls."""
-    inside, alone = run.op_types, run.ops[(run.ops.cache == "hot") & (run.ops.us > 0)]
-    inside = inside[(inside.op_class != palette.FRAMEWORK) & (inside.pct_of_step >= LEAST)]
+    """Time of each op type in the profiled step, and the sum of its hot shapes on the fastest backends, times calls."""
+    inside, ops = run.op_types, run.ops[(run.ops.cache == "hot") & (run.ops.us > 0)]
+    inside = inside[(inside.op_class != palette.FRAMEWORK) & (inside.pct_of_step >= MIN_SHARE)]
     inside = inside[inside.us > 0]
-    inside = that_have(inside, alone)
+    inside = with_settings_of(inside, ops)
     if inside.empty:
         return None, ""
     inside, words = one_setting(inside)
     inside = usual_batch(inside, run.catalogue)
-    alone = of_setting(alone, inside.iloc[0])
+    ops = of_setting(ops, inside.iloc[0])
     shapes = ["workload", "type", "layer", "pass_"]
-    fastest = alone.sort_values("us", kind="stable").drop_duplicates(shapes)
-    several = alone.groupby(["workload", "type"]).backend.nunique()
+    fastest = ops.sort_values("us", kind="stable").drop_duplicates(shapes)
+    several = ops.groupby(["workload", "type"]).backend.nunique()
     parts = []
     for mode, one in inside.groupby("mode", sort=False):
         best = (fastest.us * calls(fastest, mode)).groupby([fastest.workload, fastest.type]).sum()
@@ -44,57 +44,57 @@ def taxes(run):
         parts.append(
             one[["workload", "mode", "type", "op_class"]].assign(
                 in_step_us=one.us,
-                fastest_alone_us=best.reindex(keys).to_numpy(),
+                fastest_kernels_us=best.reindex(keys).to_numpy(),
                 backends=several.reindex(keys).to_numpy(),
                 pct_of_step=one.pct_of_step,
             )
         )
     data = pd.concat(parts, ignore_index=True)
-    data = data[data.fastest_alone_us > 0]
+    data = data[data.fastest_kernels_us > 0]
     if data.empty:
         return None, ""
     data = data.assign(
-        tax_pct=100 * (data.in_step_us / data.fastest_alone_us - 1),
-        tax_us=data.in_step_us - data.fastest_alone_us,
+        tax_pct=100 * (data.in_step_us / data.fastest_kernels_us - 1),
+        tax_us=data.in_step_us - data.fastest_kernels_us,
     )
     data = data.assign(tax_pct_of_step=data.pct_of_step * data.tax_us / data.in_step_us)
     return data.reset_index(drop=True), words
 
 
 def by_type(data):
-    """Geometric mean of each type's ratios over steps, the largest first."""
-    ratio = data.in_step_us / data.fastest_alone_us
+    """Geometric mean over steps of the ratio of each op type, largest first."""
+    ratio = data.in_step_us / data.fastest_kernels_us
     return ratio.groupby(data.type).agg(laws.geometric_mean).sort_values(ascending=False)
 
 
 def sentence(data, words):
     steps = data.groupby(["workload", "mode"])
-    whole = steps.in_step_us.sum() / steps.fastest_alone_us.sum()
+    ratios = steps.in_step_us.sum() / steps.fastest_kernels_us.sum()
     types = by_type(data)
-    seen = data.groupby("type").size()[types.index[0]]
+    count = data.groupby("type").size()[types.index[0]]
     top = data.loc[data.tax_pct_of_step.idxmax()]
-    mean = laws.geometric_mean(whole)
-    over = f"{plural(len(whole), 'step')}{' by geometric mean' if len(whole) > 1 else ''}"
-    text = f"In the step, ops take {mean:.2f} times as long as the fastest kernel of each shape alone, over {over}"
+    mean = laws.geometric_mean(ratios)
+    over = f"{'geometric mean over ' if len(ratios) > 1 else ''}{plural(len(ratios), 'step')}"
+    text = f"In the profiled step, ops take {mean:.2f} times as long as the fastest kernel of each shape ({over})"
     if len(types) > 1:
         where = (
-            f"over {plural(seen, 'step')}"
-            if seen > 1
+            f"over {plural(count, 'step')}"
+            if count > 1
             else f"in {data[data.type == types.index[0]].workload.iloc[0]}"
         )
-        text += f"; {types.index[0]} pays most, {types.iloc[0]:.3g} times {where}"
+        text += f"; {types.index[0]} has the largest ratio, {types.iloc[0]:.3g} times {where}"
     if top.tax_us > 0:
         text += (
-            f". The largest tax on a step is {top.type} in {top.workload}/{top['mode']}: {time_words(top.tax_us)}, "
+            f". The largest difference is {top.type} in {top.workload}/{top['mode']}: {time_words(top.tax_us)}, "
             f"{percent(top.tax_pct_of_step)} of the step"
         )
-    return f"{text} ({words})."
+    return f"{text}. Setting: {words}."
 
 
 def draw(figure, data):
     types = by_type(data)
     (axis,) = style.axes(figure, 1.5 + 0.25 * len(types))[0]
-    ratio = data.in_step_us / data.fastest_alone_us
+    ratio = data.in_step_us / data.fastest_kernels_us
     for y, (op_type, mean) in enumerate(types.items()):
         mine = data.type == op_type
         colour = palette.class_colour(data[mine].op_class.iloc[0])
@@ -123,7 +123,7 @@ def draw(figure, data):
     style.grid(axis, "x")
     axis.spines["left"].set_visible(False)
     axis.set_xlabel(
-        "time in the step over the fastest kernels alone; dotted: LibTorch's is the only one"
+        "time in the profiled step / time of the fastest kernels; dotted: only LibTorch's kernel"
     )
     grey = palette.class_colour(palette.FRAMEWORK)
     kinds = [

@@ -1,1 +1,1 @@
-"""The figures of the TBD paper (IISWC 2018): what a batch size buys, and what it costs."""
+"""The figures of the TBD paper (IISWC 2018): speed and memory against batch size."""

@@ -1,22 +1,22 @@
-"""TBD's tables of long ops that use the machine less well than the step they are in."""
+"""TBD's Tables 5 and 6: long ops that reach a smaller share of the peak than their step."""
 
 import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
-    as_the_step_runs,
+    step_backend_rows,
     calls,
     of_setting,
     one_setting,
-    that_have,
+    with_settings_of,
     usual_batch,
     without_variants,
 )
 from fathom_runs.words import percent, plural, time_words
 
 NAME = ("tbd-4", "The longest ops below the model's average efficiency", "TBD, Tables 5 and 6")
-LONGEST = 4  # of each workload
+LONGEST = 4  # ops per workload
 
 
 def figure(run):
@@ -24,22 +24,26 @@ def figure(run):
     if data is None:
         return Missing(
             *NAME,
-            "training steps with flops_pct_peak and their ops alone, of the same threads: "
+            "training steps with flops_pct_peak, and their op rows with the same thread count: "
             "./fathom_bench --benchmark_filter='vgg/' --benchmark_out=run.json",
         )
     if data.empty:
         return Missing(
-            *NAME, "ops below their step's share of the peak: none of those with a known share is"
+            *NAME,
+            "ops below their step's share of the peak: none of the ops with a known share is below it",
         )
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
 
 def inefficient(run):
-    """Ops whose larger known share of a peak is below the step's share of FLOP/s; with none known they are left out."""
+    """Ops with a share of the peak below their step's share of FLOP/s. The larger share of FLOP/s and bytes/s counts.
+
+    Ops without a known share are left out.
+    """
     steps = run.steps[(run.steps["mode"] == "train") & (run.steps.us > 0)]
     steps = steps[steps.flops_pct_peak > 0]
-    ops = as_the_step_runs(run.ops)
-    steps = that_have(steps[steps.workload.isin(ops.workload)], ops)
+    ops = step_backend_rows(run.ops)
+    steps = with_settings_of(steps[steps.workload.isin(ops.workload)], ops)
     if steps.empty:
         return None, ""
     steps, words = one_setting(without_variants(steps, run.catalogue))
@@ -81,20 +85,18 @@ def sentence(data, words):
     sums = data.groupby("workload", sort=False).pct_of_step.sum()
     peak = "FLOP/s" if top.peak == "flops" else "bytes"
     text = (
-        f"Of all ops below their step's share of the FLOP/s peak, {name_of(top)} in {top.workload} takes most of "
-        f"its step: {percent(top.pct_of_step)} ({time_words(top.us_per_step)}) at {percent(top.pct_of_peak)} of the "
-        f"peak of {peak}, where the step reaches {percent(top.step_flops_pct_peak)}"
+        f"Of all ops below their step's share of the FLOP/s peak, {name_of(top)} in {top.workload} takes the largest "
+        f"part of its step: {percent(top.pct_of_step)} ({time_words(top.us_per_step)}). It reaches "
+        f"{percent(top.pct_of_peak)} of the peak of {peak}, the step {percent(top.step_flops_pct_peak)} of FLOP/s"
     )
     if len(sums) > 1:
         text += (
-            f"; together such ops take {percent(sums.min())} ({sums.idxmin()}) to {percent(sums.max())} "
+            f". All such ops take {percent(sums.min())} ({sums.idxmin()}) to {percent(sums.max())} "
             f"({sums.idxmax()}) of a step"
         )
     elif len(data) > 1:
-        text += (
-            f"; together {plural(len(data), 'such op')} take {percent(sums.iloc[0])} of the step"
-        )
-    return f"{text} ({words})."
+        text += f". The {plural(len(data), 'such op')} take {percent(sums.iloc[0])} of the step"
+    return f"{text}. Setting: {words}."
 
 
 def draw(figure, data):
@@ -114,9 +116,9 @@ def draw(figure, data):
     axis.set_yticks(range(len(shown)), [name_of(row) for _, row in shown.iterrows()])
     style.grid(axis, "x")
     axis.spines["left"].set_visible(False)
-    axis.set_xlabel("% of the training step (ops alone, times their calls)")
+    axis.set_xlabel("% of the training step (op rows, times their calls)")
     kinds = [
-        ("beside: share of the FLOP/s peak", palette.FIRST),
-        ("of the peak of bytes", palette.SECOND),
+        ("number: share of the FLOP/s peak", palette.FIRST),
+        ("number: share of the bytes/s peak", palette.SECOND),
     ]
     marks.marker_key(figure, [(name, {"marker": "s", "color": colour}) for name, colour in kinds])

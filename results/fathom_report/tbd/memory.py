@@ -1,4 +1,4 @@
-"""TBD's Fig. 8: what fills the memory."""
+"""TBD's Fig. 8: memory by class and batch size."""
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ def figure(run):
     known = steps[[*AT_PEAK.values()]].apply(pd.to_numeric, errors="coerce").notna().any(axis=1)
     steps = steps[known & (steps.memory_peak_bytes > 0)]
     if steps.empty:
-        needs = "training steps run with --fathom_memory, best in several sizes (--fathom_batch=8,16,32)"
+        needs = "training steps with --fathom_memory, preferably with several batch sizes (--fathom_batch=8,16,32)"
         return Missing(*NAME, needs)
     table, words = one_setting(steps)
     wide = table.sort_values("batch", kind="stable").rename(
@@ -39,13 +39,15 @@ def sentence(data, words):
         f"{kind} in {listed(ones.workload)}"
         for kind, ones in leads.groupby("memory_class", sort=False)
     ]
-    text = f"When memory is fullest, at the largest batch, most of it holds {'; '.join(named)}"
+    text = f"At the memory peak of the largest batch, the largest class is {'; '.join(named)}"
     if not features.empty:
-        text += f". What is saved for the backward pass takes {ranged(features)}"
+        text += (
+            f". Features (tensors saved for the backward pass) take {ranged(features)} of the peak"
+        )
     grown = growth(data)
     if grown:
-        text += f"; one more sample needs {ranged(pd.Series(grown), megabytes)}"
-    return f"{text} ({words})."
+        text += f"; each further sample adds {ranged(pd.Series(grown), megabytes)}"
+    return f"{text}. Setting: {words}."
 
 
 def megabytes(size):
@@ -53,10 +55,10 @@ def megabytes(size):
 
 
 def growth(data):
-    """Bytes a sample more, between each workload's smallest and largest batch."""
-    whole = data.drop_duplicates(["workload", "batch"]).set_index("batch")
+    """Bytes per additional sample, between the smallest and the largest batch of each workload."""
+    peaks = data.drop_duplicates(["workload", "batch"]).set_index("batch")
     result = {}
-    for workload, one in whole.groupby("workload"):
+    for workload, one in peaks.groupby("workload"):
         peak = one.memory_peak_bytes.sort_index()
         if len(peak) > 1:
             result[workload] = (peak.iloc[-1] - peak.iloc[0]) / (peak.index[-1] - peak.index[0])
@@ -71,8 +73,8 @@ def draw(figure, data):
         table = data[data.workload == workload].pivot(
             index="batch", columns="memory_class", values="at_peak_bytes"
         )
-        whole = table.sum(axis=1).max()
-        unit, name = (1e9, "GB") if whole >= 2e8 else (1e6, "MB")
+        peaks = table.sum(axis=1).max()
+        unit, name = (1e9, "GB") if peaks >= 2e8 else (1e6, "MB")
         bottom = 0
         for kind in [kind for kind in kinds if kind in table]:
             size = table[kind].fillna(0).to_numpy() / unit

@@ -1,15 +1,15 @@
-"""Training steps in several batch sizes, and lines over them."""
+"""Selects training steps with several batch sizes, and draws lines over them."""
 
 from fathom_page import marks, palette, style
 from fathom_report.selection import one_setting
 
-NEEDS = "training steps of at least two batch sizes: ./fathom_bench --fathom_batch=8,16,32 --benchmark_out=run.json"
+NEEDS = "training steps with at least two batch sizes: ./fathom_bench --fathom_batch=8,16,32 --benchmark_out=run.json"
 
 
 def training_sweeps(steps):
-    """Training steps in more than one batch size: a (table, setting in words) a device, each at its most threads.
+    """Pairs (table, setting in words) of training steps with several batch sizes, one per device.
 
-    Utilisation of one thread would always be that of the thread, so the whole machine is shown, as TBD does.
+    Uses the largest thread count, because one thread is always fully utilised. TBD also shows the whole machine.
     """
     sweeps = []
     steps = steps[(steps["mode"] == "train") & (steps.us > 0)]
@@ -23,7 +23,7 @@ def training_sweeps(steps):
 
 
 def draw_lines(axis, table, column, log=True):
-    """A line a workload, by name at its end."""
+    """Draws one line per workload, with its name at the end."""
     labels = []
     for number, (workload, one) in enumerate(table.groupby("workload", sort=False)):
         colour = palette.LINE_COLOURS[number % len(palette.LINE_COLOURS)]

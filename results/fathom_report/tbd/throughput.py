@@ -1,4 +1,4 @@
-"""TBD's Fig. 4: what a larger batch brings."""
+"""TBD's Fig. 4: throughput against batch size."""
 
 import pandas as pd
 
@@ -6,10 +6,10 @@ from fathom_page import style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.tbd.sweeps import NEEDS, draw_lines, training_sweeps
-from fathom_runs.words import listed, ranged, times
+from fathom_runs.words import factor, listed, ranged
 
 NAME = ("tbd-1", "Throughput against batch", "TBD, Fig. 4")
-SATURATED = 10  # percent of throughput that a doubling of the batch still brings, at most
+SATURATED = 10  # percent; throughput is saturated if doubling the batch adds less
 
 
 def figure(run):
@@ -18,7 +18,7 @@ def figure(run):
         return Missing(*NAME, NEEDS)
     data = pd.concat([table for table, _ in sweeps])
     columns = ["workload", "device", "threads", "batch", "us", "items_per_second"]
-    sentences = [gains(table, words) for table, words in sweeps]
+    sentences = [sentence(table, words) for table, words in sweeps]
     return Figure(
         *NAME,
         " ".join(sentences),
@@ -27,24 +27,23 @@ def figure(run):
     )
 
 
-def gains(table, words):
-    """By how much throughput grows from the smallest to the largest batch, and where it has stopped growing."""
+def sentence(table, words):
+    """The caption: throughput of the largest batch relative to the smallest, and saturated workloads."""
     ends = {}
     stopped = []
     for workload, one in table.groupby("workload", sort=False):
         rates, batches = one.items_per_second.to_numpy(), one.batch.to_numpy()
         ends[f"{workload}, batch {batches[0]} to {batches[-1]}"] = rates[-1] / rates[0]
-        # Per doubling, whatever the step between the last two sizes is.
+        # Per doubling, also if the last two sizes differ by another factor.
         growth = (rates[-1] / rates[-2]) ** (1 / laws.doublings(batches[-2], batches[-1]))
         if growth < 1 + SATURATED / 100:
             stopped.append(workload)
-    grown = ranged(pd.Series(ends), times)
-    text = f"{words}: from the smallest to the largest batch, training throughput grows {grown}"
+    grown = ranged(pd.Series(ends), factor)
+    text = f"{words}: from the smallest to the largest batch, training throughput is multiplied by {grown}"
     if not stopped:
-        subject = "In none has it" if len(ends) > 1 else "It has not"
-        return f"{text}. {subject} saturated: the last doubling brings {SATURATED} % or more."
+        return f"{text}. The last doubling adds {SATURATED} % or more{' in all' if len(ends) > 1 else ''}."
     named = "all" if len(stopped) == len(ends) > 1 else listed(stopped)
-    return f"{text}. The last doubling brings less than {SATURATED} % in {named}."
+    return f"{text}. The last doubling adds less than {SATURATED} % in {named}."
 
 
 def draw(figure, sweeps):

@@ -1,4 +1,4 @@
-"""TBD's Figs. 5 and 6: how busy the machine is."""
+"""TBD's Figs. 5 and 6: utilisation of CPU and GPU, and share of the FLOP/s peak."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""results/ab: two programs by turns, by programs that take as long as they are told."""
+"""results/ab: runs two programs alternately, here fake programs with given times."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from program import PROGRAM, ROOT, ab, read_json
 
 FAKE = '''#!{python}
-"""A program with Google Benchmark's flags: its rows take what TIMES says, and a turn more each time."""
+"""A program with Google Benchmark's flags. Its rows report TIMES, and each run is a little slower."""
 import json, pathlib, re, sys, time
 
 TIMES = {times}
@@ -39,6 +39,7 @@ pathlib.Path(flags["--benchmark_out"]).write_text(json.dumps({{"context": contex
 
 
 def fake(path, **times):
+    """Writes a program whose rows report these times in microseconds. None makes a row fail."""
     times = {name.replace("__", "/"): us for name, us in times.items()}
     path.write_text(FAKE.format(python=sys.executable, times=times))
     path.chmod(0o755)
@@ -52,7 +53,7 @@ def programs(tmp_path):
     )
 
 
-def test_the_slower_program_fails_though_the_machine_drifts(tmp_path, programs):
+def test_the_slower_program_is_found_on_a_drifting_machine(tmp_path, programs):
     result = ab(*programs, "-o", tmp_path / "out")
     assert result.returncode == 1, result.stderr
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("SLOWER")]
@@ -66,13 +67,13 @@ def test_the_same_program_passes(tmp_path, programs):
     assert result.returncode == 0 and result.stdout.splitlines()[-1] == "no regression"
 
 
-def test_programs_take_turns_row_by_row(tmp_path, programs):
+def test_programs_alternate_row_by_row(tmp_path, programs):
     ab(*programs, "-o", tmp_path / "out", "--rounds=4")
-    turns = (tmp_path / "log").read_text().split("\n")[:-1]
-    assert turns == [f"{who} {row}" for row in ("BM_fast", "BM_slow") for who in "abbaabba"]
+    runs = (tmp_path / "log").read_text().split("\n")[:-1]
+    assert runs == [f"{name} {row}" for row in ("BM_fast", "BM_slow") for name in "abbaabba"]
 
 
-def test_noisy_rows_alone_go_on(tmp_path):
+def test_only_noisy_rows_get_more_rounds(tmp_path):
     program = fake(tmp_path / "a", BM_fast=10, BM_noisy=10)
     other = fake(tmp_path / "b", BM_fast=10, BM_noisy=10)
     result = ab(program, other, "-o", tmp_path / "out", "--most-rounds=15")
@@ -81,10 +82,10 @@ def test_noisy_rows_alone_go_on(tmp_path):
     document = read_json(tmp_path / "out/b.json")
     assert document["context"]["ab_rounds"] == "9 to 15"
     assert {row["repetitions"] for row in document["benchmarks"][-5:]} == {15}
-    assert "note: 1 row AMBIGUOUS: more repetitions would tell" in result.stdout
+    assert "note: 1 row AMBIGUOUS: more repetitions can decide" in result.stdout
 
 
-def test_files_are_google_benchmarks(tmp_path, programs):
+def test_files_have_the_format_of_google_benchmark(tmp_path, programs):
     ab(*programs, "-o", tmp_path / "out", "--rounds=3", "--", "--benchmark_min_time=0.1")
     document = read_json(tmp_path / "out/a.json")
     names = [row["name"] for row in document["benchmarks"]]
@@ -103,7 +104,7 @@ def test_files_are_google_benchmarks(tmp_path, programs):
     assert context["command_line"].endswith("/a --benchmark_min_time=0.1")
 
 
-def test_rows_of_one_program_alone_are_left_out(tmp_path, programs):
+def test_rows_that_one_program_lacks_are_left_out(tmp_path, programs):
     more = fake(tmp_path / "more", BM_fast=10, BM_new=5)
     result = ab(programs[0], more, "-o", tmp_path / "out", "--rounds=4")
     assert result.returncode == 0
@@ -112,22 +113,22 @@ def test_rows_of_one_program_alone_are_left_out(tmp_path, programs):
     }
 
 
-def test_a_row_that_fails_is_said_and_fails_the_gate(tmp_path, programs):
+def test_a_row_that_fails_is_reported_and_fails_the_gate(tmp_path, programs):
     broken = fake(tmp_path / "broken", BM_fast=10, BM_slow=None)
     result = ab(programs[0], broken, "-o", tmp_path / "out", "--rounds=4")
     assert result.returncode == 1
     assert (
-        result.stderr.splitlines().count(f"ab: {broken}: BM_slow: ended with 1: no such device")
-        == 1
+        result.stderr.splitlines().count(f"ab: {broken}: BM_slow: exit code 1: no such device") == 1
     )
-    assert "VANISHED  BM_slow: ended with 1: no such device" in result.stdout.splitlines()
+    assert "VANISHED  BM_slow: exit code 1: no such device" in result.stdout.splitlines()
 
 
-def test_a_row_that_hangs_has_failed_and_the_rest_goes_on(tmp_path, programs):
+def test_a_row_that_hangs_fails_and_the_others_run(tmp_path, programs):
     hangs = fake(tmp_path / "hangs", BM_hang=10, BM_fast=10)
     result = ab(hangs, hangs, "-o", tmp_path / "out", "--rounds=4", "--limit-seconds=3")
     line = f"ab: {hangs}: BM_hang: took longer than the 3 s of --limit-seconds"
-    assert result.stderr.splitlines() == [line] * 2  # of either program, in one of the four rounds
+    # Once per program; the other rounds are skipped.
+    assert result.stderr.splitlines() == [line] * 2
     rows = read_json(tmp_path / "out/b.json")["benchmarks"]
     assert {row["run_name"] for row in rows} == {"BM_fast"}
 
@@ -135,17 +136,20 @@ def test_a_row_that_hangs_has_failed_and_the_rest_goes_on(tmp_path, programs):
 @pytest.mark.parametrize(
     "arguments, found",
     [
-        (["a", "nowhere"], "No such file or directory, expected a program on Google Benchmark"),
-        (["a", "log"], "Permission denied, expected a program on Google Benchmark"),
+        (
+            ["a", "nowhere"],
+            "No such file or directory, expected a program that uses Google Benchmark",
+        ),
+        (["a", "log"], "Permission denied, expected a program that uses Google Benchmark"),
         (["a", "other"], "has none of the 2 rows of"),
         (["a", "b", "--rounds=1"], "expected a number between 2 and 1000"),
-        (["a", "b", "--most-rounds=8"], "expected no fewer than the 9 of --rounds"),
+        (["a", "b", "--most-rounds=8"], "expected at least the 9 of --rounds"),
         (["a", "b", "--limit-seconds=soon"], "expected seconds between 1 and 1000000"),
         (["a"], "the following arguments are required: B"),
         (["a", "b", "--", "--benchmark_repetitions=3"], "expected --rounds=N"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path, programs, arguments, found):
+def test_invalid_arguments_are_refused(tmp_path, programs, arguments, found):
     fake(tmp_path / "other", BM_other=1)
     (tmp_path / "log").write_text("")
     paths = [tmp_path / one if not one.startswith("-") else one for one in arguments]
@@ -153,7 +157,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path, programs, arguments, found
     assert result.returncode == 2 and found in result.stderr and result.stdout == ""
 
 
-def test_an_interruption_leaves_whole_files(tmp_path):
+def test_an_interruption_leaves_complete_files(tmp_path):
     program = fake(tmp_path / "a", BM_fast=10, BM_hang=10)
     started = subprocess.Popen(
         [ROOT / "results/ab", program, program, "-o", tmp_path / "out", "--rounds=2"],
@@ -161,6 +165,9 @@ def test_an_interruption_leaves_whole_files(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # ignored in background jobs
     )
     while not (tmp_path / "out/b.json").exists():
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Conbench's real adapter reads what fathom_bench writes."""
+"""Conbench's adapter reads files of fathom_bench."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from program import PROGRAM, QUICK, ROOT, read_json
 
 RECORDED = ROOT / "results/runs/amd-epyc-zen4-2-cores/short-study.json"
 RECORDED_ROWS = re.compile("(autoenc|op/matmul/autoenc)/.*threads:1/")
-# What the adapter wants to be told.
+# Settings that the adapter requires.
 COMMIT = {"CONBENCH_PROJECT_REPOSITORY": "org/repo", "CONBENCH_PROJECT_COMMIT": "0" * 40}
 
 
 def conbench(path, command=("true",)):
-    """The adapter's results by row: the command writes the file."""
+    """Results of the adapter by row. The command writes the file."""
     with unittest.mock.patch.dict(os.environ, COMMIT):
         results = GoogleBenchmarkAdapter(command=list(map(str, command)), result_file=path).run()
     named = {f"{result.tags['name']}/{result.tags['params']}": result for result in results}
@@ -28,14 +28,14 @@ def conbench(path, command=("true",)):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Rows of each kind of a recorded run; the adapter asks for the machine at each."""
+    """Some rows of each kind of a recorded run, because the adapter reads the machine for each row."""
     path, document = tmp_path_factory.mktemp("conbench") / "run.json", read_json(RECORDED)
     rows = [row for row in document["benchmarks"] if RECORDED_ROWS.match(row["name"])]
     return rows, conbench(made_up.write(path, document | {"benchmarks": rows}))
 
 
 def charted(row):
-    """Its unit and value: throughput where there is one, else the time."""
+    """Unit and value that Conbench charts: throughput if the row has one, else the time."""
     if "items_per_second" in row:
         return "i/s", row["items_per_second"]
     return "us", row["real_time"]
@@ -50,7 +50,7 @@ def test_conbench_has_a_result_for_each_row_of_a_recorded_run(recorded):
         assert (stats["time_unit"], stats["times"]) == ("us", [row["real_time"]])
 
 
-def test_conbench_charts_steps_by_throughput_and_all_else_by_time(recorded):
+def test_conbench_charts_steps_by_throughput_and_other_rows_by_time(recorded):
     units = {"step": set(), "inside": set(), "op": set()}
     for name, result in recorded[1].items():
         kind = "op" if name.startswith("op/") else "inside" if "/op:" in name else "step"

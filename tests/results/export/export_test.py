@@ -1,4 +1,4 @@
-"""results/export on its command line: what it leaves out, what it refuses and says."""
+"""The command line of results/export: rows, errors and output."""
 
 import json
 import os
@@ -14,7 +14,7 @@ refused = refusals("export")
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_was_not_measured_is_left_out(tmp_path, form):
+def test_rows_that_were_not_measured_are_left_out(tmp_path, form):
     document = once()
     failed = {"error_occurred": True, "error_message": "no", "real_time": 0.0}
     skipped = {"skipped": True, "skip_message": "no", "real_time": 0.0}
@@ -47,28 +47,28 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, form):
     ],
 )
 @pytest.mark.parametrize("form", ["counters", "bencher"])
-def test_an_unknown_counter_names_those_near(tmp_path, form, counter, expected):
+def test_an_unknown_counter_suggests_similar_ones(tmp_path, form, counter, expected):
     run = made_up.write(tmp_path / "run.json", once())
     line = refused(form, run, "-o", tmp_path / "out.json", "--counter", counter)
     assert f"no row has the counter {counter!r}, expected {expected}" in line
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_broken_input_is_one_line_and_leaves_the_output(tmp_path, form):
+def test_broken_input_gives_one_line_and_keeps_the_output(tmp_path, form):
     good = json.dumps(once())
     timeless = once()
     del timeless["benchmarks"][0]["real_time"]
     backwards = once()
     backwards["benchmarks"][0]["real_time"] = -1
     cases = {
-        "": "is cut off at line 1 (byte 0)",
-        good[:3000]: "is cut off at line 1 (byte ",
+        "": "is truncated at line 1 (byte 0)",
+        good[:3000]: "is truncated at line 1 (byte ",
         "[]": "a list at the top",
         "{}": "no `context`",
         '{"context": {}, "benchmarks": [3]}': "`benchmarks` holds '3'",
         '{"context": {}, "benchmarks": []}': "no measured row",
         json.dumps(timeless): f"real_time of {STEP} is 'missing'",
-        json.dumps(backwards): f"real_time of {STEP} is '-1', expected a number from 0 on",
+        json.dumps(backwards): f"real_time of {STEP} is '-1', expected a number of at least 0",
         good.replace('"params": 1000000.0', '"params": NaN', 1): "is not JSON at line 1",
         good.replace('"params": 1000000.0', '"params": "x"', 1): f"params of {STEP} is 'x'",
         good.replace('"time_unit": "us"', '"time_unit": "h"', 1): f"time_unit of {STEP} is 'h'",
@@ -83,11 +83,11 @@ def test_broken_input_is_one_line_and_leaves_the_output(tmp_path, form):
     assert sorted(os.listdir(tmp_path)) == ["out.json", "run.json"]
 
 
-def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
+def test_an_output_that_cannot_be_written_gives_one_line(tmp_path):
     run = made_up.write(tmp_path / "run.json", once())
     assert "No such file" in refused("medians", run, "-o", tmp_path / "no/out.json")
     assert "is a folder" in refused("medians", run, "-o", tmp_path)
-    assert "would be written" in refused("medians", run, "-o", run)
+    assert "is an input and the output" in refused("medians", run, "-o", run)
     assert strict_json(run.read_text()) == once()
 
 
@@ -99,7 +99,7 @@ def test_wrong_usage(arguments):
     assert result.returncode == 2 and "usage: results/export" in result.stderr
 
 
-@pytest.mark.parametrize("document", ["README.md", "results/dashboards.md"])
+@pytest.mark.parametrize("document", ["docs/dashboards.md"])
 def test_commands_in_the_documents_work(tmp_path, document):
     made_up.write(tmp_path / "run.json", repeated())
     lines = map(str.strip, (ROOT / document).read_text().splitlines())

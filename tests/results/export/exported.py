@@ -1,4 +1,4 @@
-"""Made-up runs through results/export, for the tests beside this file."""
+"""Made-up runs and their exports, for the tests in this folder."""
 
 import made_up_run as made_up
 from program import export, strict_json
@@ -27,7 +27,7 @@ def names(document):
 
 
 def exported(folder, form, document, *arguments):
-    """What is written of a made-up document."""
+    """Exports a document and returns the JSON."""
     run, out = made_up.write(folder / "run.json", document), folder / "out.json"
     result = export(form, run, "-o", out, *(arguments or FORMS[form]))
     assert result.returncode == 0 and result.stderr == "", result.stderr

@@ -1,4 +1,4 @@
-"""A real LNT server reads what results/export writes, and finds what became slower."""
+"""A real LNT server reads files of results/export and finds a slower row."""
 
 import json
 import re
@@ -14,7 +14,8 @@ import pytest
 from exported import SUFFIX
 from program import ROOT, export
 
-SLOW = made_up.op_name("embedding", "memnet", "first")  # 30 us: in seconds, LNT would overlook it
+# The row takes 30 us. In seconds, LNT would ignore the change.
+SLOW = made_up.op_name("embedding", "memnet", "first")
 DATES = ("2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00")
 
 
@@ -38,7 +39,7 @@ def done(command):
 
 
 def report(folder, name, **more):
-    """A report, exported with the command of the recipe."""
+    """Exports a report with the command of docs/dashboards.md."""
     made = run(folder / f"{name}.json", **more)
     result = export("lnt", made, "-o", folder / f"{name}.report.json")
     assert result.returncode == 0, result.stderr
@@ -46,7 +47,7 @@ def report(folder, name, **more):
 
 
 class Server:
-    """Of an instance with two runs, the second with a slower row: one comes by file, the other over HTTP."""
+    """A server with two runs. The second run has a slower row and is submitted over HTTP."""
 
     def __init__(self, folder):
         self.reports = [
@@ -105,7 +106,7 @@ def server(tmp_path_factory):
         made.process.wait()
 
 
-def test_lnt_shows_exactly_the_slowed_row(server):
+def test_lnt_shows_only_the_slower_row(server):
     assert server.regressions() == {"execution_time": [SLOW.replace("/", ".")]}
 
 
@@ -119,7 +120,7 @@ def test_lnt_keeps_a_regression_under_the_row_s_name(server):
         changed[test["name"]] = [found["title"] for found in server.api(path)]
     titles = {name: found for name, found in changed.items() if found}
     assert list(titles) == [dotted]
-    # LNT cuts a title off.
+    # LNT truncates titles.
     assert titles[dotted][0].startswith("Regression of 1 benchmarks: op.embedding.memnet.first.")
 
 

@@ -1,4 +1,4 @@
-"""Rows that only one of the two runs of results/gate has."""
+"""results/gate: rows that only one of the two runs has."""
 
 import json
 
@@ -7,7 +7,7 @@ from gated import MEMNET, SUFFIX, VGG, base, classes, run, verdict
 from program import gate
 
 
-def test_vanished_rows_fail_with_their_reason(tmp_path, base):
+def test_vanished_rows_fail_the_gate_with_their_reason(tmp_path, base):
     new = run(tmp_path / "new.json", 2, workloads=("vgg",))
     reason = {"name": MEMNET + SUFFIX, "repetition": 0, "reason": "loss is not finite"}
     (tmp_path / "new.json.errors.jsonl").write_text(json.dumps(reason) + "\n")
@@ -17,7 +17,7 @@ def test_vanished_rows_fail_with_their_reason(tmp_path, base):
     assert "rows vanished" in result.stdout.splitlines()[-1]
 
 
-def test_op_types_that_a_step_no_longer_runs_do_not_fail(tmp_path, base):
+def test_op_types_that_a_step_no_longer_runs_do_not_fail_the_gate(tmp_path, base):
     document = json.loads(run(tmp_path / "new.json", 2).read_text())
     document["benchmarks"] = [
         row for row in document["benchmarks"] if not row["name"].startswith(f"{VGG}/op:relu")
@@ -25,7 +25,7 @@ def test_op_types_that_a_step_no_longer_runs_do_not_fail(tmp_path, base):
     assert verdict(base, made_up.write(tmp_path / "new.json", document))[0] == 0
 
 
-def test_new_rows_are_named_and_pass(tmp_path, base):
+def test_new_rows_are_listed_and_pass(tmp_path, base):
     code, found = verdict(
         base, run(tmp_path / "new.json", 2, workloads=("vgg", "memnet", "speech"))
     )
@@ -33,7 +33,7 @@ def test_new_rows_are_named_and_pass(tmp_path, base):
     assert made_up.step_name("speech") + SUFFIX in found["added"]
 
 
-def test_a_filter_leaves_rows_out_of_both(tmp_path, base):
+def test_a_filter_applies_to_both_runs(tmp_path, base):
     new = run(tmp_path / "new.json", 2, {VGG: 1.2}, workloads=("vgg",))
     code, found = verdict(base, new, "--filter=^vgg/infer/")
     assert code == 0 and found["vanished"] == []

@@ -1,4 +1,4 @@
-"""What results/gate makes of noise: of processes, of drift, of rounds."""
+"""results/gate: noise between processes, drift, and rounds."""
 
 import random
 
@@ -7,16 +7,16 @@ import pytest
 from gated import MEMNET, SLOW_CONVOLUTION, SUFFIX, VGG, base, row_of, run, verdict
 
 
-def test_a_run_of_the_same_program_sets_the_floor(tmp_path, base):
+def test_another_run_of_the_same_program_sets_the_minimum_shift(tmp_path, base):
     new = run(tmp_path / "new.json", 2, between=0.05)
-    assert verdict(base, new)[0] == 1, "processes differ by more than their repetitions tell"
+    assert verdict(base, new)[0] == 1, "processes differ more than their repetitions"
     again = run(tmp_path / "aa.json", 3, between=0.05)
     code, found = verdict(base, new, f"--noise={again}")
     assert code == 0
     assert any("between runs of one program" in note for note in found["notes"])
 
 
-def test_the_floor_hides_no_large_change(tmp_path):
+def test_the_minimum_shift_hides_no_large_change(tmp_path):
     workloads = {"workloads": ("vgg", "memnet", "alexnet", "seq2seq", "speech")}
     base, again = (run(tmp_path / f"{n}.json", n, between=0.01, **workloads) for n in (1, 2))
     new = run(tmp_path / "new.json", 3, {VGG + SUFFIX: 1.3}, between=0.01, **workloads)
@@ -24,8 +24,8 @@ def test_the_floor_hides_no_large_change(tmp_path):
     assert code == 1 and [row["name"] for row in found["rows"] if row["fails"]] == [VGG + SUFFIX]
 
 
-def test_turns_take_drift_out(tmp_path):
-    """Rounds of results/ab: the machine becomes 30 % slower half way, the new program is 10 % slower."""
+def test_alternating_rounds_cancel_drift(tmp_path):
+    """Rounds of results/ab: the machine becomes 30 % slower in the middle, the new program is 10 % slower."""
     document = made_up.document(
         workloads=("memnet",), modes=("train",), op_rows=False, profile=False
     )
@@ -38,17 +38,17 @@ def test_turns_take_drift_out(tmp_path):
             us = row["real_time"] * factor * (1.3 if index > 5 else 1) * draw.uniform(1, 1.01)
             rows.append(row | {"real_time": us, "repetitions": 9, "repetition_index": index})
         files.append((tmp_path / f"{name}.json", document | {"benchmarks": rows}))
-    apart = [made_up.write(path, made) for path, made in files]
-    assert verdict(*apart)[0] == 0
+    unrelated = [made_up.write(path, made) for path, made in files]
+    assert verdict(*unrelated)[0] == 0
     for _, made in files:
         made["context"] |= {"ab_id": "1", "ab_block": "3"}
-    together = [made_up.write(path, made) for path, made in files]
-    code, found = verdict(*together)
+    alternating = [made_up.write(path, made) for path, made in files]
+    code, found = verdict(*alternating)
     assert code == 1 and row_of(found, MEMNET)["change_pct"] == pytest.approx(10, abs=1)
 
 
-def test_causes_are_of_the_same_rounds(tmp_path):
-    # The machine becomes four times slower, for the base not in the very same rounds: its median is of fast ones.
+def test_causes_compare_the_same_rounds(tmp_path):
+    # The machine becomes four times slower, in other rounds for the base, so medians would compare different speeds.
     document = made_up.document(workloads=("vgg",), modes=("train",), op_rows=False)
     document["context"] |= {"ab_id": "1", "ab_block": "3"}
     draw = random.Random(1)

@@ -1,4 +1,4 @@
-"""results/gate on its command line: what it says, refuses and writes."""
+"""The command line of results/gate: output, errors and files."""
 
 import json
 
@@ -10,20 +10,29 @@ from program import gate, refusals
 refused = refusals("gate")
 
 
-# --- what it says
+# --- output
 
 
-def test_few_repetitions_are_said(tmp_path):
+def test_few_repetitions_give_a_note(tmp_path):
     files = [run(tmp_path / f"{n}.json", n, repetitions=5) for n in (1, 2)]
     assert (
-        "5 repetitions at the least, 9 advised (--benchmark_repetitions=9)" in gate(*files).stdout
+        "rows with only 5 repetitions, 9 advised (--benchmark_repetitions=9)" in gate(*files).stdout
     )
 
 
 @pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp"])
-def test_other_settings_are_said(tmp_path, base, key):
+def test_different_settings_give_a_note(tmp_path, base, key):
     new = run(tmp_path / "new.json", 2, **{key: "other"})
     assert f"note: {key} differs: " in gate(base, new).stdout
+
+
+def test_disturbed_rows_give_a_note(tmp_path, base):
+    document = json.loads(run(tmp_path / "new.json", 2).read_text())
+    for row in document["benchmarks"]:
+        row["disturbed_steps"] = row["iterations"] if row["name"].startswith(VGG) else 0
+    new = made_up.write(tmp_path / "new.json", document)
+    assert f"note: {new}: 1 of 4 steps was disturbed: " in gate(base, new).stdout
+    assert "was disturbed" not in gate(base, new, "--filter=^memnet/").stdout
 
 
 def test_markdown_holds_the_verdict(tmp_path, base):
@@ -36,13 +45,13 @@ def test_markdown_holds_the_verdict(tmp_path, base):
     assert widths == {7}, "a table of six columns"
 
 
-def test_rows_that_did_not_move_are_shown_when_asked_for(tmp_path, base):
+def test_all_shows_unchanged_rows(tmp_path, base):
     new = run(tmp_path / "new.json", 2)
     assert f"SAME      {VGG}  " not in gate(base, new).stdout
     assert f"SAME      {VGG}  " in gate(base, new, "--all").stdout
 
 
-# --- what it refuses
+# --- errors
 
 
 @pytest.mark.parametrize("key", ["cpu", "gpu", "num_cpus"])
@@ -55,7 +64,7 @@ def test_two_machines_are_refused(tmp_path, base, key):
 
 def test_too_few_repetitions_are_refused(tmp_path):
     files = [run(tmp_path / f"{n}.json", n, repetitions=3) for n in (1, 2)]
-    assert "too few repetitions to tell any change" in refused(*files)
+    assert "too few repetitions to detect any change" in refused(*files)
 
 
 def test_runs_without_a_common_row_are_refused(tmp_path, base):
@@ -67,7 +76,7 @@ def test_broken_files_are_refused(tmp_path, base):
     text = base.read_text()
     timeless = text.replace('"real_time"', '"reel_time"', 1)
     broken = {
-        "cut.json": (text[: len(text) // 2], "is cut off at line"),
+        "cut.json": (text[: len(text) // 2], "is truncated at line"),
         "foreign.json": ("[1, 2]", "a list at the top"),
         "empty.json": (json.dumps({"context": {}, "benchmarks": []}), "no measured row"),
         "nan.json": (text.replace('"iterations": 5', '"iterations": NaN', 1), "is not JSON"),
@@ -91,11 +100,11 @@ def test_an_output_that_cannot_be_written_is_refused(tmp_path, base):
 
 
 @pytest.mark.parametrize("flag", ["--alpha=2", "--smallest=much", "--filter=(", "--nois=x.json"])
-def test_a_mistyped_flag_is_two(base, flag):
+def test_a_wrong_flag_exits_with_2(base, flag):
     result = gate(base, base, flag)
     assert result.returncode == 2 and flag.split("=")[0] in result.stderr
 
 
-def test_the_help_says_the_exit_codes():
+def test_the_help_lists_the_exit_codes():
     result = gate("--help")
     assert result.returncode == 0 and "0 no regression, 1 a row is slower" in result.stdout

@@ -1,4 +1,4 @@
-"""Which rows results/gate calls slower, faster or the same, and which causes it names."""
+"""results/gate: classes of rows and causes of changes."""
 
 import random
 
@@ -14,7 +14,7 @@ def test_the_same_program_passes(tmp_path, base):
     assert set(classes(found).values()) == {"SAME"}
 
 
-def test_a_slower_step_fails_with_its_size(tmp_path, base):
+def test_a_slower_step_fails_the_gate_with_its_change(tmp_path, base):
     code, found = verdict(base, run(tmp_path / "new.json", 2, SLOW_CONVOLUTION))
     assert code == 1 and found["verdict"] == "regression: 1 row slower"
     row = row_of(found, VGG)
@@ -22,13 +22,13 @@ def test_a_slower_step_fails_with_its_size(tmp_path, base):
     assert 8 < row["change_low_pct"] < 10 < row["change_high_pct"] < 12
 
 
-def test_the_op_that_did_it_is_named(tmp_path, base):
+def test_the_op_that_explains_a_change_is_named(tmp_path, base):
     _, found = verdict(base, run(tmp_path / "new.json", 2, SLOW_CONVOLUTION))
     (cause,) = row_of(found, VGG)["causes"]
     assert cause["op_type"] == "conv2d" and cause["moved"]
     assert cause["share"] == pytest.approx(1, abs=0.1)
     slower = [name for name, one in classes(found).items() if one == "SLOWER"]
-    assert slower == [VGG, f"{VGG}/op:conv2d"], "and no other"
+    assert slower == [VGG, f"{VGG}/op:conv2d"], "no other row is slower"
 
 
 def test_a_faster_step_passes(tmp_path, base):
@@ -36,14 +36,14 @@ def test_a_faster_step_passes(tmp_path, base):
     assert code == 0 and classes(found)[VGG] == "FASTER"
 
 
-def test_small_changes_never_count(tmp_path, base):
+def test_small_changes_are_ignored(tmp_path, base):
     new = run(tmp_path / "new.json", 2, {VGG: 1.04})
     assert verdict(base, new)[0] == 1
     code, found = verdict(base, new, "--smallest=8", "--same=20")
     assert code == 0 and classes(found)[VGG] == "SAME"
 
 
-def test_what_repetitions_cannot_tell_is_ambiguous(tmp_path):
+def test_noisy_rows_are_ambiguous(tmp_path):
     document = made_up.document(workloads=("vgg",), op_rows=False, profile=False)
     draw = random.Random(1)
     files = []
@@ -58,14 +58,14 @@ def test_what_repetitions_cannot_tell_is_ambiguous(tmp_path):
     assert code == 0 and set(classes(found).values()) == {"AMBIGUOUS"}
 
 
-def test_ops_of_a_step_that_did_not_move_are_not_looked_at(tmp_path, base):
+def test_ops_of_an_unchanged_step_are_not_tested(tmp_path, base):
     slower = {f"{MEMNET}/op:mul": 2, "op/mul/memnet": 2}
     code, found = verdict(base, run(tmp_path / "new.json", 2, slower))
     assert code == 0 and set(classes(found).values()) == {"SAME"}
     assert f"{MEMNET}/op:mul{SUFFIX}" in found["not_looked_at"]
 
 
-def test_ops_without_a_step_are_looked_at_first(tmp_path):
+def test_ops_without_a_step_are_tested(tmp_path):
     ops = made_up.document(workloads=("vgg",), modes=())
     files = [
         made_up.write(
@@ -79,7 +79,7 @@ def test_ops_without_a_step_are_looked_at_first(tmp_path):
     assert slow.startswith("op/relu/vgg/first")
 
 
-def test_any_google_benchmark_is_compared(tmp_path):
+def test_files_of_any_google_benchmark_are_compared(tmp_path):
     rows = [made_up.row(f"BM_Sort/{n}", 5 * n) | {"time_unit": "ns"} for n in (10, 20)]
     document = {"context": {}, "benchmarks": []}
     files = [
@@ -91,8 +91,8 @@ def test_any_google_benchmark_is_compared(tmp_path):
     assert row_of(found, "BM_Sort/20")["base_us"] == pytest.approx(0.1, rel=0.05)
 
 
-def test_the_fastest_sample_counts_unless_told_otherwise(tmp_path):
-    """Noise that only ever adds: the means waver by half, the fastest samples do not."""
+def test_the_fastest_sample_is_the_default(tmp_path):
+    """Noise only adds: means vary by half, the fastest samples by 1 %."""
     draw = random.Random(1)
     files = []
     for name, factor in (("base", 1), ("new", 1.1)):

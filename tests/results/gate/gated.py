@@ -1,4 +1,4 @@
-"""Made-up runs whose times waver, and what results/gate finds in them, for the tests beside this file."""
+"""Made-up noisy runs and their results from results/gate, for the tests in this folder."""
 
 import random
 
@@ -9,18 +9,18 @@ from program import gate, strict_json
 SUFFIX = "/process_time/real_time"
 VGG = made_up.step_name("vgg")
 MEMNET = made_up.step_name("memnet")
-# 70 of vgg's 100 ms are convolutions: a seventh more of them is a tenth more of the step.
+# Convolutions are 70 of the 100 ms of vgg. A seventh more in them is a tenth more in the step.
 SLOW_CONVOLUTION = {f"{VGG}{SUFFIX}": 1.1, f"{VGG}/op:conv2d": 1 + 1 / 7}
 
 
 def repeated(rows, seed, slower=None, repetitions=9, between=0.0):
-    """Repetitions of rows: times waver by 1 %, whole rows by `between`; `slower` has factors by a start of names."""
+    """Repetitions with 1 % noise, and noise of `between` per row. `slower` holds factors by prefix of the name."""
     draw = random.Random(seed)
     for row in rows:
-        whole = 1 + draw.gauss(0, between)
+        row_factor = 1 + draw.gauss(0, between)
         for start, factor in (slower or {}).items():
-            whole *= factor if row["name"].startswith(start) else 1
-        factors = [whole * (1 + abs(draw.gauss(0, 0.01))) for _ in range(repetitions)]
+            row_factor *= factor if row["name"].startswith(start) else 1
+        factors = [row_factor * (1 + abs(draw.gauss(0, 0.01))) for _ in range(repetitions)]
         yield from made_up.repeated([row], factors)
 
 
@@ -36,7 +36,7 @@ def base(tmp_path):
 
 
 def verdict(*arguments):
-    """The exit code and the JSON."""
+    """The exit code and the JSON of results/gate."""
     path = arguments[1].parent / "verdict.json"
     result = gate(*arguments, f"--json={path}")
     assert result.returncode in (0, 1), result.stderr

@@ -1,4 +1,4 @@
-"""How results/history finds changes, in series whose answers are known."""
+"""results/history: change points of series with known changes."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from fathom_history.machines import Series
 from fathom_history.stack import layers
 from fathom_page import svg
 
-NOISE = np.array([0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.4])  # percent, of ten runs
+NOISE = np.array([0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.4])  # percent, for ten runs
 
 
 def series(us, kind="step", label="matrix"):
@@ -18,7 +18,7 @@ def series(us, kind="step", label="matrix"):
 
 
 def runs(*levels):
-    """Runs around levels of (microseconds, count)."""
+    """Noisy times around levels of (microseconds, number of runs)."""
     us = np.repeat([level for level, _ in levels], [count for _, count in levels])
     return us * (1 + np.resize(NOISE, len(us)) / 100)
 
@@ -28,53 +28,53 @@ def places(us, kind="step", smallest=2):
 
 
 @pytest.mark.parametrize("us", [[10] * 12, [1 / 3] * 40, [10, 11], [10]])
-def test_runs_that_are_alike_or_few_have_not_changed(us):
+def test_equal_or_few_runs_have_no_change(us):
     assert places(us) == []
 
 
 def test_every_change_is_found_with_its_means():
     found = find(series(runs((100, 20), (130, 20), (110, 20))), 2)
-    assert [change.run for change in found.changes] == [20, 40] and found.aside == []
+    assert [change.run for change in found.changes] == [20, 40] and found.outliers == []
     first, second = found.changes
     assert (first.old_us, first.new_us) == pytest.approx((100, 130), rel=0.005)
     assert first.percent == pytest.approx(30, abs=1) and first.p < 1e-12
     assert second.old == tuple(range(20, 40)) and second.new == tuple(range(40, 60))
 
 
-def test_a_single_run_is_set_aside():
+def test_a_single_different_run_is_an_outlier():
     found = find(series(runs((100, 9), (140, 1), (100, 12))), 2)
-    assert found.changes == [] and found.aside == [9]
+    assert found.changes == [] and found.outliers == [9]
 
 
-def test_single_runs_do_not_hide_a_change():
+def test_outliers_do_not_hide_a_change():
     us = runs((100, 20), (105, 20))
     us[[3, 11, 27, 33]] *= 1.4
     found = find(series(us), 2)
-    assert [change.run for change in found.changes] == [20] and found.aside == [3, 11, 27, 33]
+    assert [change.run for change in found.changes] == [20] and found.outliers == [3, 11, 27, 33]
 
 
-def test_a_single_first_run_is_set_aside():
+def test_a_different_first_run_is_an_outlier():
     found = find(series(runs((140, 1), (100, 15))), 2)
-    assert found.changes == [] and found.aside == [0]
+    assert found.changes == [] and found.outliers == [0]
 
 
-def test_two_runs_are_a_level_of_their_own():
+def test_two_runs_are_a_level():
     found = find(series(runs((100, 10), (140, 2), (100, 10))), 2)
-    assert [change.run for change in found.changes] == [10, 12] and found.aside == []
+    assert [change.run for change in found.changes] == [10, 12] and found.outliers == []
 
 
-def test_the_newest_run_alone_counts_where_it_is_clear():
+def test_a_clear_change_at_the_newest_run_is_found():
     assert places(runs((100, 20), (120, 1))) == [20]
 
 
-def test_the_newest_run_alone_needs_more_certainty_than_two():
+def test_a_change_at_the_newest_run_needs_a_smaller_p_than_two_runs():
     us = runs((100, 10), (104, 1))
     found = find(series(us), 2)
-    assert found.changes == [] and found.aside == [10]
+    assert found.changes == [] and found.outliers == [10]
     assert places(np.append(us, 104)) == [10]
 
 
-def test_missing_runs_are_stepped_over():
+def test_missing_runs_are_skipped():
     us = runs((100, 10), (120, 10))
     us[[4, 9, 10]] = np.nan
     (change,) = find(series(us), 2).changes
@@ -82,25 +82,25 @@ def test_missing_runs_are_stepped_over():
 
 
 @pytest.mark.parametrize("smallest, found", [(2, [15]), (5, [])])
-def test_small_changes_do_not_count(smallest, found):
+def test_small_changes_are_ignored(smallest, found):
     assert places(runs((100, 15), (104, 15)), smallest=smallest) == found
 
 
 @pytest.mark.parametrize("kind, most", [("step", 0.04), ("op", 0.01)])
-def test_noise_is_rarely_taken_for_a_change(kind, most):
+def test_noise_gives_few_false_changes(kind, most):
     random = np.random.default_rng(1)
     rows = 100 * (1 + 0.03 * random.standard_normal((500, 30)))
     assert np.mean([bool(places(us, kind)) for us in rows]) <= most
 
 
-def test_a_change_is_mostly_found_at_its_second_run():
+def test_most_changes_are_found_at_the_second_run():
     random = np.random.default_rng(1)
     rows = 100 * (1 + 0.01 * random.standard_normal((200, 32)))
     rows[:, 30:] *= 1.05
     assert np.mean([30 in places(us) for us in rows]) >= 0.85
 
 
-# --- what else changed
+# --- changes of the context
 
 
 class Run:
@@ -108,19 +108,19 @@ class Run:
         self.context = fields
 
 
-def test_a_field_that_a_run_lacks_stays_as_it_was():
+def test_a_missing_field_counts_as_unchanged():
     fields = [{"onednn": "3.2"}, {}, {"onednn": "3.2"}, {}, {"onednn": "3.3"}]
     (mark,) = context.marks([Run(**one) for one in fields])
     assert (mark.run, mark.letter, mark.words) == (4, "A", "onednn 3.2 → 3.3")
 
 
-def test_a_peak_that_wavers_is_no_mark_and_one_that_drifts_is():
+def test_a_peak_that_drifts_has_a_mark_and_noise_has_none():
     peaks = [100, 94, 106, 95, 105, 107, 109, 112, 113]
     found = context.marks([Run(peak_bytes_cpu_threads1=f"{peak} GB/s, copy") for peak in peaks])
     assert [mark.run for mark in found] == [7]
 
 
-def test_what_differs_in_every_run_is_no_mark():
+def test_fields_that_differ_in_every_run_have_no_mark():
     fields = [{"date": day, "git_commit": day, "host_name": day, "load_avg": day} for day in "abc"]
     assert context.marks([Run(**one) for one in fields]) == []
 

@@ -17,7 +17,7 @@ SCRIPT = "<script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A page of five workloads, of which two change, with a change of libraries whose name is markup."""
+    """A page of five workloads. Two of them change, and the name of a library is markup."""
     folder = tmp_path_factory.mktemp("history")
 
     def factor(row, day):
@@ -69,7 +69,7 @@ def test_every_step_has_a_trend_with_its_op_types(page):
         assert "A" in texts and "framework" in texts and "2026-01-20" in texts
 
 
-def test_what_changed_comes_first(page):
+def test_changes_come_first(page):
     first, second = page.find_elements(By.CSS_SELECTOR, "main section")[:2]
     assert (first.get_attribute("id"), second.get_attribute("id")) == ("latest", "changes")
     days = [heading.text for heading in first.find_elements(By.TAG_NAME, "h3")]
@@ -85,21 +85,21 @@ def test_a_change_links_to_its_trend(page):
     assert target.get_attribute("data-name") == link.text
 
 
-def test_every_link_has_its_target_once(page):
+def test_every_link_has_one_target(page):
     links = page.find_elements(By.CSS_SELECTOR, "a[href^='#']")
     names = page.execute_script("return Array.from(document.querySelectorAll('[id]'), e => e.id)")
     assert len(links) > 10 and len(names) == len(set(names))
     assert {link.get_attribute("href").split("#")[1] for link in links} <= set(names)
 
 
-def test_changes_are_lines_in_the_trend(page):
+def test_changes_are_drawn_in_the_trend(page):
     for workload, words in (("vgg", "▲ 30"), ("memnet", "▼ 20")):
         (text,) = card(page, workload).find_elements(By.CSS_SELECTOR, "svg text[font-weight][fill]")
         assert text.text.startswith(words)
     assert not card(page, "alexnet").find_elements(By.CSS_SELECTOR, "svg text[font-weight][fill]")
 
 
-def test_names_and_settings_are_text(page):
+def test_names_and_settings_are_escaped(page):
     assert len(page.find_elements(By.CSS_SELECTOR, "script:not([type])")) == 1
     assert SCRIPT in page.find_element(By.CSS_SELECTOR, "#context table").text
     assert SCRIPT in card(page, "vgg").find_element(By.CLASS_NAME, "marks").text
@@ -124,7 +124,7 @@ def test_ops_are_folded_and_can_be_searched(page):
     assert all(row.find_element(By.CSS_SELECTOR, "svg.spark path[stroke^='#']") for row in rows)
 
 
-def test_trends_can_be_chosen(page):
+def test_trends_can_be_filtered(page):
     box = page.find_element(By.CSS_SELECTOR, ".filter input[type=search]")
     box.send_keys("SEQ threads:1")
     assert [one.is_displayed() for one in cards(page)] == [False, False, True, False, False]
@@ -136,7 +136,7 @@ def test_trends_can_be_chosen(page):
     assert page.find_element(By.CSS_SELECTOR, ".filter output").text == "2 of 5 rows"
 
 
-def test_arrow_keys_read_out_runs(page):
+def test_arrow_keys_show_the_values_of_runs(page):
     one = card(page, "vgg")
     one.find_element(By.CLASS_NAME, "plot").send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
     values = json.loads(one.find_element(By.CLASS_NAME, "values").get_attribute("textContent"))
@@ -150,7 +150,7 @@ def test_arrow_keys_read_out_runs(page):
     assert len(one.find_elements(By.CLASS_NAME, "cursor")) == 1
 
 
-def test_the_pointer_reads_out_the_run_below_it(page):
+def test_the_pointer_shows_the_values_of_a_run(page):
     image = card(page, "vgg").find_element(By.TAG_NAME, "svg")
     script = """
         const [svg, run] = arguments, box = svg.getBoundingClientRect();
@@ -191,7 +191,7 @@ def test_no_horizontal_scroll(page, width):
     assert overflow(page) == 0
 
 
-def test_a_phone_sees_first_what_changed(page):
+def test_a_phone_shows_the_changes_first(page):
     size(page, 390, 844)
     top = page.execute_script(
         "return document.querySelector('#latest h3').getBoundingClientRect().top"

@@ -1,4 +1,4 @@
-"""What the page of results/history says of the changes in made-up histories."""
+"""Sentences on the page of results/history about made-up changes."""
 
 import html
 import json
@@ -18,7 +18,7 @@ def words(markup):
 
 
 def sentences(page):
-    """What the page says of each row that changed, the newest first."""
+    """Pairs of row and sentence for each change on the page, newest first."""
     latest = re.search(r'<section id="latest.*?</section>', page, re.DOTALL)[0]
     lines = re.findall(r'<li class="(?:slower|faster)">(.*?)</li>', latest)
     return [words(line).split(" ", 1) for line in lines]
@@ -29,7 +29,7 @@ def name(workload):
 
 
 def factor(row, day):
-    """Changes whose answers are known; vgg is flat."""
+    """The factor of a row on a day. vgg does not change."""
     if row.startswith("alexnet/") and "op:conv2d" in row:
         return 1.2 if day >= 15 else 1
     if row.startswith("seq2seq/") and day >= 8:
@@ -46,8 +46,8 @@ def context(day):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """The sentences of a history with known changes, and its page."""
+def known(tmp_path_factory):
+    """The sentences by row of a history with known changes, and the page."""
     folder = made_up.write(
         tmp_path_factory.mktemp("history") / "runs",
         DAYS,
@@ -70,75 +70,75 @@ def told(tmp_path_factory):
     return dict(found), page
 
 
-def test_a_change_is_told_with_its_run_and_commits(told):
-    sentence = told[0][name("alexnet")]
-    assert sentence.startswith("takes 12 % longer since 2026-01-16 00:00: ")
+def test_a_change_has_its_run_and_commits(known):
+    sentence = known[0][name("alexnet")]
+    assert sentence.startswith("has taken 12 % longer since 2026-01-16 00:00: ")
     assert "(means of 15 and 9 runs, p below 1e-" in sentence
     assert f" {made_up.commit(14)[:10]}..{made_up.commit(15)[:10]}. " in sentence
-    before, after = re.search(r"([\d.]+) ms became ([\d.]+) ms", sentence).groups()
+    after, before = re.search(r"([\d.]+) ms instead of ([\d.]+) ms", sentence).groups()
     assert float(before) == pytest.approx(10, rel=0.01)
     assert float(after) == pytest.approx(11.2, rel=0.01)
 
 
-def test_an_op_type_is_named_as_cause(told):
+def test_an_op_type_is_named_as_cause(known):
     share, before, after = re.search(
-        r"conv2d explains (\d+) % of it \(([\d.]+) ms to ([\d.]+) ms\)\.", told[0][name("alexnet")]
+        r"conv2d explains (\d+) % of it \(([\d.]+) ms to ([\d.]+) ms\)\.", known[0][name("alexnet")]
     ).groups()
     assert float(share) == pytest.approx(100, abs=5)
     assert (float(before), float(after)) == pytest.approx((6, 7.2), rel=0.01)
 
 
-def test_op_types_that_changed_both_ways_are_named(told):
-    sentence = told[0][name("seq2seq")]
-    # 7 ms less 20 %, 2 ms plus 20 %: 1.4 ms less and 0.4 ms more are 140 and -40 % of 1 ms less.
-    assert sentence.startswith("takes 9.9 % less time since 2026-01-09 00:00: ")
+def test_op_types_that_changed_both_ways_are_named(known):
+    sentence = known[0][name("seq2seq")]
+    # 7 ms - 20 % and 2 ms + 20 %: -1.4 ms and +0.4 ms are 140 % and -40 % of the change of -1 ms.
+    assert sentence.startswith("has taken 9.9 % less time since 2026-01-09 00:00: ")
     first, second = re.findall(r"(\w+) (?:explains )?(-?\d+) % of it", sentence)
     assert (first[0], second[0]) == ("lstm_cell", "matmul")
     assert (float(first[1]), float(second[1])) == pytest.approx((140, -40), abs=5)
 
 
-def test_a_change_where_a_library_changed_says_so(told):
-    also = "Between these runs libtorch changed from 2.11.0 to 2.12.0 (A): the cause may be there"
-    assert also in told[0][name("seq2seq")]
-    assert "Between these runs" not in told[0][name("alexnet")]
+def test_a_change_of_a_library_at_the_same_run_is_mentioned(known):
+    also = "Between these runs libtorch changed from 2.11.0 to 2.12.0 (A), which may be the cause."
+    assert also in known[0][name("seq2seq")]
+    assert "Between these runs" not in known[0][name("alexnet")]
 
 
-def test_what_only_the_newest_run_shows_is_told(told):
-    sentence = told[0][name("speech")]
+def test_a_change_at_the_newest_run_is_found(known):
+    sentence = known[0][name("speech")]
     assert "since 2026-01-24 00:00" in sentence
-    assert "(mean of 23 runs against the last one alone, " in sentence
+    assert "(mean of 23 runs against the newest run, " in sentence
 
 
-def test_flat_rows_and_single_runs_are_no_changes(told):
-    assert told[0].keys() == {name("alexnet"), name("seq2seq"), name("speech"), OP}
+def test_unchanged_rows_and_outliers_are_not_changes(known):
+    assert known[0].keys() == {name("alexnet"), name("seq2seq"), name("speech"), OP}
 
 
-def test_a_run_that_stands_out_alone_is_marked(told):
-    card = re.search(f'data-name="{name("memnet")}".*?</section>', told[1], re.DOTALL)[0]
+def test_an_outlier_is_a_circle(known):
+    card = re.search(f'data-name="{name("memnet")}".*?</section>', known[1], re.DOTALL)[0]
     assert card.count("<circle") == 1
-    other = re.search(f'data-name="{name("vgg")}".*?</section>', told[1], re.DOTALL)[0]
+    other = re.search(f'data-name="{name("vgg")}".*?</section>', known[1], re.DOTALL)[0]
     assert "<circle" not in other
 
 
-def test_an_op_alone_says_what_its_library_chose(told):
-    assert "Its label changed from brg:avx512_core to jit:avx2." in told[0][OP]
+def test_a_changed_label_is_mentioned(known):
+    assert "Its label changed from brg:avx512_core to jit:avx2." in known[0][OP]
 
 
-def test_the_newest_change_comes_first(told):
-    assert list(told[0])[0] == name("speech")
+def test_the_newest_change_comes_first(known):
+    assert list(known[0])[0] == name("speech")
 
 
-def test_changes_of_the_context_are_listed_and_in_every_trend(told):
-    table = re.search(r'<section id="context.*?</section>', told[1], re.DOTALL)[0]
+def test_changes_of_the_context_are_in_a_table_and_in_every_trend(known):
+    table = re.search(r'<section id="context.*?</section>', known[1], re.DOTALL)[0]
     (row,) = re.findall("<tr><td.*?</tr>", table)
     assert re.findall("<td[^>]*>(.*?)</td>", row)[:5] == [
         *("A", "2026-01-09 00:00", "libtorch", "2.11.0", "2.12.0"),
     ]
-    assert told[1].count("<b>A</b> 2026-01-09 libtorch 2.11.0 → 2.12.0") == 5
-    assert "docker" not in told[1], "a host's name is no change"
+    assert known[1].count("<b>A</b> 2026-01-09 libtorch 2.11.0 → 2.12.0") == 5
+    assert "docker" not in known[1], "host names are ignored"
 
 
-def test_flat_noise_gives_no_change(tmp_path):
+def test_noise_gives_no_change(tmp_path):
     options = {"workloads": tuple(made_up_run.PROFILES), "modes": ("train", "infer"), "noise": 0.03}
     result, page = shown(made_up.write(tmp_path / "runs", 30, **options), tmp_path / "page.html")
     assert sentences(page) == [] and result.stdout.rstrip().endswith("0 changes")
@@ -151,10 +151,21 @@ def test_a_disturbed_run_is_named(tmp_path):
     )
     _, page = shown(folder, tmp_path / "page.html")
     assert sentences(page) == []
-    assert "The run of 2026-01-06 00:00 was disturbed: 15 rows of 15 stand out" in page
+    assert "The run of 2026-01-06 00:00 was disturbed: 15 of 15 rows are outliers" in page
 
 
-def test_small_changes_can_be_left_out(tmp_path):
+def test_disturbed_steps_of_the_newest_run_are_mentioned(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3, modes=("train", "infer"))
+    file = folder / made_up.file(2)
+    document = json.loads(file.read_text())
+    for row in document["benchmarks"]:
+        row["disturbed_steps"] = row["iterations"] if "/train/" in row["name"] else 0
+    made_up_run.write(file, document)
+    _, page = shown(folder, tmp_path / "page.html")
+    assert "In the newest run: 1 of 2 steps was disturbed: " in page
+
+
+def test_small_changes_can_be_ignored(tmp_path):
     folder = made_up.write(
         tmp_path / "runs", 20, lambda _, day: 1.04 if day >= 10 else 1, noise=0.002
     )
@@ -164,16 +175,18 @@ def test_small_changes_can_be_left_out(tmp_path):
     assert sentences(page) == [] and "by 5 % or more" in page
 
 
-def test_runs_without_op_types_say_so(tmp_path):
+def test_missing_op_types_are_mentioned(tmp_path):
     folder = made_up.write(
         tmp_path / "runs", 12, lambda _, day: 1.2 if day >= 6 else 1, profile=False
     )
     _, page = shown(folder, tmp_path / "page.html")
     ((_, sentence),) = sentences(page)
-    assert "Its op types are not known on both sides (--fathom_profile)." in sentence
+    assert (
+        "Its op types were not measured before and after the change (--fathom_profile)." in sentence
+    )
 
 
-def test_runs_that_lack_a_row_are_stepped_over(tmp_path):
+def test_runs_that_lack_a_row_are_skipped(tmp_path):
     folder = made_up.write(tmp_path / "runs", 20, lambda _, day: 1.2 if day >= 10 else 1)
     for day in (8, 9, 10, 19):
         document = made_up.run(day, workloads=("memnet",))
@@ -183,11 +196,11 @@ def test_runs_that_lack_a_row_are_stepped_over(tmp_path):
     assert row == name("alexnet") and "since 2026-01-12 00:00" in sentence
     assert "(means of 8 and 8 runs, " in sentence
     assert f"{made_up.commit(7)[:10]}..{made_up.commit(11)[:10]}" in sentence
-    assert f"Not in the newest run: 1 row, for example {name('alexnet')}." in page
+    assert f"The newest run lacks 1 row, for example {name('alexnet')}." in page
 
 
-def test_repetitions_count_by_their_median(tmp_path):
-    """One slow repetition in each later run moves their means by 20 %, and nothing else."""
+def test_the_median_of_repetitions_is_used(tmp_path):
+    """One slow repetition in each later run moves the mean by 20 %, but not the median."""
     folder = made_up.write(tmp_path / "runs", 12, profile=False)
     for day in range(12):
         repetitions = (1, 0.99, 2 if day >= 6 else 1.01, 0.98, 1)
@@ -200,7 +213,7 @@ def test_repetitions_count_by_their_median(tmp_path):
 
 
 @pytest.mark.parametrize("share, count", [(0.85, 1), (0.95, 0)])
-def test_peaks_are_marked_from_ten_percent_on(tmp_path, share, count):
+def test_peaks_that_change_by_more_than_ten_percent_have_a_mark(tmp_path, share, count):
     def context(day):
         return {
             "peak_flops_cpu_threads1_fp32": f"{100 * (share if day >= 3 else 1):.4g} GFLOP/s, x"

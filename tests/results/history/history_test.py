@@ -1,4 +1,4 @@
-"""results/history on its command line: which files it reads, what it refuses and writes."""
+"""The command line of results/history: input files, errors and the page."""
 
 import json
 import os
@@ -22,8 +22,8 @@ def test_runs_are_in_the_order_of_their_dates(tmp_path):
     assert [file for _, _, file in runs] == ["c.json", "below/b.json", "a.json"]
 
 
-def test_machines_have_sections_of_their_own(tmp_path):
-    """Every other day on a machine that takes twice as long, and neither changes."""
+def test_each_machine_has_a_section(tmp_path):
+    """Two machines alternate by day, one twice as slow. Neither changes."""
     folder = made_up.write(
         tmp_path / "runs",
         24,
@@ -33,20 +33,23 @@ def test_machines_have_sections_of_their_own(tmp_path):
     result, page = shown(folder, tmp_path / "page.html")
     assert result.stdout.startswith(f"{tmp_path}/page.html: 2 machines · 24 runs")
     headings = re.findall('<h2 class="machine">(.*?)</h2>', page)
-    assert headings == ["Slow CPU, 8 CPUs", "Quick CPU, 8 CPUs"], "the newest run's first"
+    assert headings == [
+        "Slow CPU, 8 CPUs",
+        "Quick CPU, 8 CPUs",
+    ], "the machine of the newest run comes first"
     runs = [json.loads(one) for one in re.findall('class="runs">(.*?)</script>', page)]
     assert [len(one) for one in runs] == [12, 12] and page.count(
         "In 12 runs no row has changed"
     ) == 2
 
 
-def test_what_is_no_run_is_named_and_passed_over(tmp_path):
+def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
     folder = made_up.write(tmp_path / "runs", 3)
     good = json.dumps(made_up.run(3))
     cases = {
-        "broken.json": (good[:3000], "is cut off at line 1"),
-        "dateless.json": (good.replace('"date"', '"day"'), "date is 'none', expected one as"),
-        "foreign.json": (good.replace("alexnet/train", "BM"), "rows is a workload's or an op's"),
+        "broken.json": (good[:3000], "is truncated at line 1"),
+        "dateless.json": (good.replace('"date"', '"day"'), "date is 'none', expected one like"),
+        "foreign.json": (good.replace("alexnet/train", "BM"), "rows is a row of fathom_bench"),
         "notes.txt": ("Monday", "is not JSON at line 1"),
         "timeless.json": (
             good.replace('"real_time": 1', '"real_time": -1'),
@@ -55,17 +58,17 @@ def test_what_is_no_run_is_named_and_passed_over(tmp_path):
     }
     for file, (text, _) in cases.items():
         (folder / file).write_text(text)
-    for beside in ("errors.jsonl", "explain.json", "samples.jsonl"):
-        (folder / f"{made_up.file(0)}.{beside}").write_text("{}")
+    for suffix in ("errors.jsonl", "explain.json", "samples.jsonl"):
+        (folder / f"{made_up.file(0)}.{suffix}").write_text("{}")
     (folder / ".hidden").write_text("")
     result, page = shown(folder, folder / "page.html")
-    result, page = shown(folder, folder / "page.html")  # which now lies among the runs
+    result, page = shown(folder, folder / "page.html")  # now the page is among the runs
     lines = result.stderr.splitlines()
     assert len(lines) == len(cases) and "3 runs" in result.stdout
     for (file, (_, found)), line in zip(cases.items(), lines):
         assert line.startswith(f"history: {folder}/{file}: ") and "expected" in line
         assert found in line, line
-        assert f"<li>No run: {file}: " in page
+        assert f"<li>Not a run: {file}: " in page
 
 
 def test_a_file_of_an_older_program_names_the_script(tmp_path):
@@ -75,7 +78,7 @@ def test_a_file_of_an_older_program_names_the_script(tmp_path):
     result, page = shown(folder, tmp_path / "page.html")
     assert result.stderr.startswith(f"history: {older}: no op_classes in its context, expected ")
     assert f"results/convert_run.py {older} adds" in result.stderr
-    assert "<li>No run: older.json: no op_classes" in page and "3 runs" in result.stdout
+    assert "<li>Not a run: older.json: no op_classes" in page and "3 runs" in result.stdout
 
 
 def test_a_folder_without_runs_is_refused_in_one_line(tmp_path):
@@ -100,12 +103,12 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     assert "is a folder" in refused(folder, "-o", folder)
     run = folder / made_up.file(0)
     before = run.read_text()
-    assert "is read and would be written" in refused(folder, "-o", run)
+    assert "is an input and the output" in refused(folder, "-o", run)
     assert run.read_text() == before
     assert sorted(os.listdir(tmp_path)) == ["runs"]
 
 
-def test_same_runs_same_bytes(tmp_path):
+def test_the_same_runs_give_the_same_bytes(tmp_path):
     folder = made_up.write(tmp_path / "runs", 5, op_rows=True)
     _, page = shown(folder, tmp_path / "page.html")
     os.rename(folder, tmp_path / "moved")
@@ -115,7 +118,8 @@ def test_same_runs_same_bytes(tmp_path):
 def test_one_run_is_a_history(tmp_path):
     _, page = shown(made_up.write(tmp_path / "runs", 1), tmp_path / "page.html")
     assert (
-        "In 1 run no row has changed by 2 % or more. So few runs tell only large changes." in page
+        "In 1 run no row has changed by 2 % or more. With so few runs, only large changes are detected."
+        in page
     )
 
 

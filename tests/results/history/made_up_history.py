@@ -1,4 +1,4 @@
-"""Folders of made-up runs, one a day, whose rows waver, change and stand out where a test says so."""
+"""Folders of made-up runs, one per day, with noise, changes and outliers as the tests ask."""
 
 import datetime
 import random
@@ -11,16 +11,16 @@ START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def run(day, factor=None, noise=0.01, repetitions=None, **options):
-    """The document of a day: `factor(name, day)` is by how much a row takes longer than in made_up_run.
+    """The document of a day. `factor(name, day)` multiplies the time of a row in made_up_run.
 
-    A step with op types is their sum. `repetitions` are factors, `options` go to made_up_run.document.
+    The time of a step with op types is their sum. `repetitions` are factors. `options` go to made_up_run.document.
     """
     options = {"workloads": ("alexnet",), "modes": ("train",), "op_rows": False} | options
     options = {"date": date(day), "git_commit": commit(day)} | options
     document = made_up_run.document(**options)
     rows = {row["run_name"].removesuffix(SUFFIX): row for row in document["benchmarks"]}
     for name, row in rows.items():
-        row["real_time"] *= (factor(name, day) if factor else 1) * wavering(f"{name} {day}", noise)
+        row["real_time"] *= (factor(name, day) if factor else 1) * noisy(f"{name} {day}", noise)
     for name, row in rows.items():
         inside = [
             one["real_time"] for other, one in rows.items() if other.startswith(f"{name}/op:")
@@ -40,13 +40,13 @@ def commit(day):
     return f"{(day + 1) * 0x9E3779B1 % 2**32:08x}" + 32 * "0"
 
 
-def wavering(key, noise):
-    """A factor around 1, the same for the same key on every machine."""
+def noisy(key, noise):
+    """A factor around 1 that depends only on the key."""
     return 1 + noise * random.Random(key).gauss(0, 1)
 
 
 def write(folder, days, factor=None, context=None, **options):
-    """A file for each day; `context(day)` gives entries of its context. Returns the folder."""
+    """Writes one file per day. `context(day)` returns fields of its context. Returns the folder."""
     folder.mkdir(exist_ok=True)
     for day in range(days):
         more = context(day) if context else {}
@@ -56,12 +56,12 @@ def write(folder, days, factor=None, context=None, **options):
 
 
 def file(day):
-    """Names in another order than the dates."""
+    """A file name; the order of names differs from the order of days."""
     return f"{7 * day % 97:02}.json"
 
 
 def shown(folder, page, *arguments):
-    """What was printed, and the page's text."""
+    """Runs results/history. Returns the process and the page."""
     result = history(folder, "-o", page, *arguments)
     assert result.returncode == 0, result.stderr
     return result, page.read_text()

@@ -1,8 +1,8 @@
-"""Fathom's figures, from made-up runs whose answers are known."""
+"""Fathom's figures, from made-up runs with known results."""
 
 import made_up_run as made_up
 import pytest
-from made_up_figures import everything, folder, of
+from made_up_figures import everything, figures, folder, load, of
 
 from fathom_page import palette
 from fathom_report.figure import Missing
@@ -15,7 +15,7 @@ def test_drift_is_found_and_named(everything):
     assert "3 drift: vgg's conv2d (rising)" in figure.sentence
 
 
-def test_samples_of_steps_stand_in_for_those_of_op_types(folder):
+def test_samples_of_steps_replace_missing_samples_of_op_types(folder):
     name = made_up.step_name("vgg") + "/process_time/real_time"
     lines = [
         f'{{"name": "{name}", "repetition": 0, "step": {n}, "us": {100 + n % 2}}}'
@@ -25,15 +25,15 @@ def test_samples_of_steps_stand_in_for_those_of_op_types(folder):
     assert figure.sentence.startswith("vgg over 12 steps: it does not drift")
 
 
-def test_short_series_are_not_counted_as_steady(folder):
+def test_short_series_are_not_tested_for_drift(folder):
     samples = made_up.samples("alexnet", steps=4) + made_up.samples("vgg", steps=40)
     figure = of(folder, "fathom-1", samples, workloads=("alexnet", "vgg"))
     assert ": none of the 3 with 10 steps or more drifts" in figure.sentence
 
 
-def test_few_samples_say_nothing_about_drift(folder):
+def test_too_few_samples_are_mentioned(folder):
     figure = of(folder, "fathom-1", made_up.samples("vgg", steps=4), workloads=("vgg",))
-    assert "too few to look for drift" in figure.sentence
+    assert "too few to detect drift" in figure.sentence
 
 
 def test_types_add_up_to_the_time_in_ops(everything):
@@ -44,12 +44,12 @@ def test_types_add_up_to_the_time_in_ops(everything):
     assert alexnet.cumulative_pct.iloc[-1] == pytest.approx(100)
 
 
-def test_counts_types_up_to_90_percent(folder):
+def test_op_types_are_counted_up_to_90_percent(folder):
     assert of(folder, "fathom-2").sentence.startswith(
         "2 to 3 op types take 90 % of the time in ops of 5"
     )
-    alone = of(folder, "fathom-2", workloads=("alexnet",))
-    assert alone.sentence.startswith("3 op types of 5 take 90 % of alexnet's time in ops")
+    single = of(folder, "fathom-2", workloads=("alexnet",))
+    assert single.sentence.startswith("3 op types of 5 take 90 % of alexnet's time in ops")
 
 
 def test_heat_map_is_ordered_by_class(everything):
@@ -64,18 +64,18 @@ def test_heat_map_is_ordered_by_class(everything):
 def test_heat_map_shows_shares_of_the_step(everything):
     data = everything["fathom-3"].data.set_index(["type", "workload"]).share_pct
     assert data["conv2d", "vgg"] == pytest.approx(70)
-    assert data["framework", "memnet"] == pytest.approx(20), "views and the time between ops"
+    assert data["framework", "memnet"] == pytest.approx(20), "views plus the time between ops"
 
 
-def test_heat_map_leaves_small_types_out_and_says_so(folder):
+def test_heat_map_mentions_small_op_types_that_it_leaves_out(folder):
     name = made_up.step_name("vgg") + "/op:tanh"
     small = made_up.row(name, 10, "elementwise", pct_of_step=0.01, calls_per_step=1)
     figure = of(folder, "fathom-3", extra=[small])
     assert "tanh" not in set(figure.data.type)
-    assert "1 type below 1 % in every step is left out" in figure.sentence
+    assert "1 op type below 1 % in every step is left out" in figure.sentence
 
 
-def test_groups_are_found(everything):
+def test_groups_of_similar_workloads_are_found(everything):
     data = everything["fathom-4"].data.drop_duplicates("workload")
     groups = [set(one.workload) for _, one in data.groupby("group")]
     assert sorted(map(sorted, groups)) == sorted(map(sorted, made_up.GROUPS))
@@ -87,29 +87,31 @@ def test_two_workloads_have_one_distance(folder):
     assert "are one group: " in figure.sentence and "Their distance is 0.01" in figure.sentence
 
 
-def test_one_workload_is_like_none(folder):
+def test_one_workload_has_no_similarity_figure(folder):
     assert isinstance(of(folder, "fathom-4", workloads=("vgg",)), Missing)
 
 
-def test_normalises_to_training_on_one_thread(everything):
+def test_times_are_relative_to_training_on_one_thread(everything):
     data = everything["fathom-5"].data
     rows = data[data.workload == "vgg"].set_index(["mode", "device", "threads"]).relative
     assert rows["train", "cpu", 1] == 1
     assert rows["infer", "cpu", 1] == pytest.approx(made_up.INFER)
     assert rows["train", "cuda", 1] == pytest.approx(made_up.GPU)
     assert rows["train", "cpu", 8] == pytest.approx(made_up.step_us("vgg", 8) / 100_000)
-    assert (rows.index.get_level_values("threads") != 2).all(), "between one and the most"
-
-
-def test_says_that_there_is_no_gpu(folder, everything):
-    assert "there are no rows of a GPU" in of(folder, "fathom-5").sentence
     assert (
-        "the GPU speeds training up over one CPU thread 10 times (all 5)"
+        rows.index.get_level_values("threads") != 2
+    ).all(), "only one thread and the most threads"
+
+
+def test_a_missing_gpu_is_mentioned(folder, everything):
+    assert "the run has no rows of a GPU" in of(folder, "fathom-5").sentence
+    assert (
+        "the speedup of training on the GPU over one CPU thread is 10 (all 5)"
         in everything["fathom-5"].sentence
     )
 
 
-def test_laws_are_found(everything):
+def test_scaling_laws_are_fitted(everything):
     data = everything["fathom-6"].data.drop_duplicates(["workload", "type"])
     data = data.set_index(["workload", "type"])
     for op_type in ("conv2d", "matmul", "momentum"):
@@ -122,20 +124,31 @@ def test_laws_are_found(everything):
     assert data.usl_best_threads["memnet", "mul"] == pytest.approx(best, rel=0.05)
 
 
-def test_what_limits_next_is_named(everything):
+def test_the_largest_op_type_at_more_threads_is_named(everything):
     sentence = everything["fathom-6"].sentence
-    assert "at 16 threads by these fits: conv2d in alexnet and vgg;" in sentence
+    assert (
+        "Extrapolated to 16 threads, the largest op type is conv2d in alexnet and vgg;" in sentence
+    )
     assert "framework in memnet" in sentence
 
 
 def test_two_thread_counts_fit_no_law(folder):
     figure = of(folder, "fathom-6", threads=(1, 2))
-    assert "2 thread counts are too few to fit laws" in figure.sentence
-    assert "framework in speech gains least, 1 times" in figure.sentence
+    assert "2 thread counts are too few for a fit" in figure.sentence
+    assert "framework in speech has the smallest speedup, 1." in figure.sentence
     assert figure.data.amdahl_serial_pct.isna().all()
 
 
-def test_three_thread_counts_fit_amdahl_alone(folder):
+def test_a_speedup_above_the_number_of_threads_is_mentioned(folder):
+    document = made_up.document(workloads=("vgg",), threads=(1, 2))
+    for row in document["benchmarks"]:
+        if "/threads:1/" in row["name"] and "/op:" in row["name"]:
+            row["real_time"] *= 1.2
+    sentence = figures(load(folder, document))["fathom-6"].sentence
+    assert "(more than 2 in vgg: one of the times may be disturbed)" in sentence
+
+
+def test_three_thread_counts_fit_only_amdahls_law(folder):
     data = of(folder, "fathom-6", threads=(1, 2, 4)).data
     assert data.amdahl_serial_pct.notna().all() and data.usl_sigma.isna().all()
 

@@ -1,4 +1,4 @@
-"""The figures of made-up runs, for the tests beside this file."""
+"""Figures of made-up runs, for the tests in this folder."""
 
 import io
 
@@ -38,6 +38,7 @@ def of(folder, key, samples=(), **options):
 
 
 def drawn(figure):
+    """The SVG of a figure, in bytes."""
     canvas = matplotlib.figure.Figure()
     figure.draw(canvas)
     file = io.BytesIO()
@@ -46,5 +47,6 @@ def drawn(figure):
 
 
 def without(document, *starts):
+    """The document without rows with these prefixes."""
     rows = [row for row in document["benchmarks"] if not row["name"].startswith(starts)]
     return document | {"benchmarks": rows}

@@ -1,4 +1,4 @@
-"""What holds for all figures of results/report: their order, their looks, and that little data is no error."""
+"""All figures of results/report: order, style, and runs with little data."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ from fathom_page import marks, style
 from fathom_report.figure import Missing
 
 KEYS = [f"fathom-{n}" for n in range(1, 7)] + [
-    f"{who}-{n}" for who in ("tbd", "ours") for n in range(1, 5)
+    f"{group}-{n}" for group in ("tbd", "ours") for n in range(1, 5)
 ]
 
 
@@ -21,23 +21,23 @@ def test_all_figures_in_the_papers_order(everything):
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_says_one_thing_and_draws_it(everything, key):
+def test_every_figure_has_a_sentence_and_data(everything, key):
     figure = everything[key]
     assert figure.sentence.endswith(".") and "nan" not in figure.sentence
     assert len(figure.data) > 0
     svg = drawn(figure)
     assert style.INK.encode() in svg
-    assert b"#000000" not in svg, "text and axes are drawn in the ink alone"
+    assert b"#000000" not in svg, "text and axes use only INK"
 
 
-def test_same_data_same_bytes(everything):
+def test_the_same_data_gives_the_same_bytes(everything):
     for key in ("fathom-4", "ours-1"):
         hashes = {hashlib.sha256(drawn(everything[key])).hexdigest() for _ in range(2)}
         assert len(hashes) == 1
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_fits_a_page(everything, key):
+def test_figures_fit_on_a_page(everything, key):
     canvas = matplotlib.figure.Figure()
     everything[key].draw(canvas)
     assert canvas.get_size_inches()[0] <= 9
@@ -45,7 +45,7 @@ def test_fits_a_page(everything, key):
     assert min(text.get_fontsize() for text in texts) >= 9
 
 
-def test_names_what_is_missing(folder):
+def test_missing_rows_are_named(folder):
     row = made_up.row(made_up.step_name("vgg", "infer", threads=2), 5)
     found = figures(load(folder, {"context": made_up.context(), "benchmarks": [row]}))
     assert list(found) == KEYS
@@ -64,7 +64,7 @@ def test_names_what_is_missing(folder):
         {"workloads": (), "op_rows": True},
     ],
 )
-def test_little_data_is_no_error(folder, options):
+def test_little_data_is_not_an_error(folder, options):
     document = made_up.document(**options)
     document["benchmarks"] += made_up.ops("vgg", threads=1)
     for figure in figures(load(folder, document)).values():
@@ -73,7 +73,7 @@ def test_little_data_is_no_error(folder, options):
             drawn(figure)
 
 
-def test_a_gpu_alone_is_no_error(folder):
+def test_only_rows_of_a_gpu_are_not_an_error(folder):
     document = made_up.document(gpu=True, op_rows=False, scales=(1, 2))
     rows = [row for row in document["benchmarks"] if "/device:cuda/" in row["name"]]
     found = figures(load(folder, document | {"benchmarks": rows}))
@@ -92,10 +92,12 @@ def test_classes_are_those_of_the_context(folder):
         assert set(data[data.type == "matmul"].op_class) == {"matrix"}
     assert "communication" in set(found["ours-4"].data.part)
     for key in ("ours-1", "ours-3", "ours-4"):
-        assert b"communication" in drawn(found[key]), "a class that Fathom does not have"
+        assert b"communication" in drawn(
+            found[key]
+        ), "a class that Fathom does not have is drawn, too"
 
 
-def test_spread_moves_no_more_than_it_must():
+def test_spread_moves_positions_as_little_as_possible():
     assert marks.spread([0.0, 0.5, 1.0], 0.1).tolist() == [0.0, 0.5, 1.0]
     assert marks.spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
     assert marks.spread([0.9, 0.1, 0.1], 0.2) == pytest.approx([0.9, 0.0, 0.2])

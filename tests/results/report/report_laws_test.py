@@ -1,4 +1,4 @@
-"""results/fathom_report/laws.py: statistics on made-up data whose answers are known."""
+"""results/fathom_report/laws.py: statistics on made-up data with known results."""
 
 import math
 
@@ -18,17 +18,17 @@ def profiles(**rows):
 ALIKE = profiles(one=[9, 1, 0], twin=[90, 12, 0], other=[0, 1, 5], its_twin=[0, 2, 9])
 
 
-def test_distance_is_one_less_cosine():
+def test_distance_is_one_minus_cosine():
     distances = laws.cosine_distances(profiles(a=[1, 0, 0], b=[1, 1, 0]))
     assert distances.loc["a", "b"] == pytest.approx(1 - math.sqrt(0.5))
 
 
-def test_distance_knows_no_lengths():
+def test_distance_ignores_lengths():
     distances = laws.cosine_distances(profiles(a=[1, 2, 3], b=[10, 20, 30]))
     assert distances.loc["a", "b"] == pytest.approx(0, abs=1e-12)
 
 
-def test_distance_is_one_where_nothing_is_shared():
+def test_distance_is_one_if_nothing_is_shared():
     assert laws.cosine_distances(profiles(a=[1, 0, 0], b=[0, 0, 5])).loc["a", "b"] == 1
 
 
@@ -38,7 +38,7 @@ def test_distances_are_symmetric_with_an_empty_diagonal():
     assert (np.diag(distances) == 0).all()
 
 
-def test_clusters_what_is_alike():
+def test_similar_rows_are_clustered():
     groups = laws.centroid_clustering(ALIKE).groups(0.3)
     assert {frozenset(group) for group in groups} == {
         frozenset({"one", "twin"}),
@@ -46,24 +46,24 @@ def test_clusters_what_is_alike():
     }
 
 
-def test_groups_stand_together_in_the_order():
+def test_groups_are_adjacent_in_the_order():
     order = laws.centroid_clustering(ALIKE).order
     assert abs(order.index("one") - order.index("twin")) == 1
     assert abs(order.index("other") - order.index("its_twin")) == 1
 
 
-def test_everything_is_one_group_above_the_last_height():
+def test_there_is_one_group_above_the_largest_height():
     clustering = laws.centroid_clustering(ALIKE)
     assert len(clustering.groups(2)) == 1
 
 
-def test_a_pairs_height_is_its_cosine_distance():
+def test_the_height_of_a_pair_is_its_cosine_distance():
     (joined,) = laws.centroid_clustering(profiles(a=[1, 0, 0], b=[5, 5, 0])).linkage
     assert joined[2] == pytest.approx(1 - math.sqrt(0.5))
 
 
-def test_a_heights_centroids_are_means_of_directions():
-    # Long b must not outweigh short a: the centroid of both points between them.
+def test_centroids_are_means_of_normalised_vectors():
+    # The long b has no more weight than the short a.
     clustering = laws.centroid_clustering(profiles(a=[1, 0, 0], b=[1000, 100, 0], c=[0, 0, 1]))
     assert clustering.linkage[1][2] == pytest.approx(1)
     middle = np.array([1, 0, 0]) + np.array([10, 1, 0]) / math.sqrt(101)
@@ -78,7 +78,7 @@ def test_amdahl_finds_the_serial_share(serial):
     assert fit.one == pytest.approx(700, rel=1e-3)
 
 
-def test_amdahl_is_surer_of_a_better_fit():
+def test_a_better_fit_has_a_narrower_interval():
     clean = 700 * (0.2 + 0.8 / THREADS)
     widths = []
     for noise in (0.001, 0.02):
@@ -94,7 +94,7 @@ def test_amdahl_needs_three_thread_counts():
     assert laws.fit_amdahl([1, 2, 4], [10, 6, 4]) is not None
 
 
-def test_amdahl_says_all_serial_where_threads_slow_down():
+def test_amdahl_is_all_serial_if_threads_slow_down():
     assert laws.fit_amdahl(THREADS, [10, 11, 12, 13]).serial == pytest.approx(1, abs=1e-3)
 
 
@@ -123,7 +123,7 @@ def test_usl_needs_four_thread_counts():
     assert laws.fit_usl([1, 2, 4], [10, 6, 4]) is None
 
 
-def test_usl_knows_its_best_thread_count():
+def test_usl_has_a_best_thread_count():
     assert laws.Usl(1, 0.05, 0.02).best_threads == pytest.approx(math.sqrt(0.95 / 0.02))
     assert laws.Usl(1, 0.05, 0).best_threads == math.inf
 
@@ -155,13 +155,13 @@ def test_noise_does_not_drift():
     assert not laws.drift(values).found
 
 
-def test_one_outlier_is_no_drift():
+def test_one_outlier_is_not_drift():
     values = np.random.default_rng(1).normal(100, 1, 20)
     values[-1] = 1e6
     assert not laws.drift(values).found
 
 
-def test_a_proven_but_faint_trend_is_no_drift():
+def test_a_significant_but_weak_trend_is_not_drift():
     values = np.random.default_rng(1).normal(0, 1, 2000) + np.linspace(0, 0.6, 2000)
     drift = laws.drift(values)
     assert drift.p_value < 0.05 and not drift.found
@@ -171,7 +171,7 @@ def test_a_constant_series_does_not_drift():
     assert not laws.drift([5.0] * 20).found
 
 
-def test_a_short_series_says_nothing_about_drift():
+def test_a_short_series_is_not_tested_for_drift():
     assert laws.drift([1, 2, 3]) is None
 
 

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with a page of every figure, and what was printed about it."""
+    """A folder with a page of all figures, and the output of the command."""
     folder = tmp_path_factory.mktemp("report")
     extra = [made_up_run.row(made_up_run.op_name("<script>alert(1)</script>", "vgg", "x"), 5)]
     extra[0]["label"] = '<script>alert(2)</script> "quoted" & more'
@@ -39,7 +39,7 @@ def sections(browser):
     return browser.find_elements(By.CSS_SELECTOR, "main section:has(.plot)")
 
 
-def test_every_figure_is_there(page, made):
+def test_all_figures_are_on_the_page(page, made):
     found = {section.get_attribute("id") for section in sections(page)}
     files = {path.stem for path in (made[0] / "figures").iterdir()}
     assert found == files and {f"fathom-{number}" for number in range(1, 7)} < found
@@ -57,7 +57,7 @@ def test_every_figure_is_there(page, made):
     assert len(names) == len(set(names))
 
 
-def test_names_and_labels_are_text(page):
+def test_names_and_labels_are_escaped(page):
     assert len(page.find_elements(By.CSS_SELECTOR, "script:not(.csv)")) == 1
     assert "<script>alert(3)</script>" in page.find_element(By.TAG_NAME, "header").text
     ops = page.find_element(By.CSS_SELECTOR, "#ops table")
@@ -84,7 +84,7 @@ def test_tables_sort(page):
     assert workloads == sorted(workloads) and workloads[0] == "alexnet"
 
 
-def test_search_keeps_rows_with_every_word(page):
+def test_search_shows_rows_with_all_words(page):
     box = page.find_element(By.CSS_SELECTOR, "#ops input")
     box.send_keys("vgg ONEDNN cold")
     rows = page.find_elements(By.CSS_SELECTOR, "#ops tbody tr:not([hidden])")
@@ -92,7 +92,7 @@ def test_search_keeps_rows_with_every_word(page):
     shown, of, whole, _ = page.find_element(By.CSS_SELECTOR, "#ops output").text.split()
     assert int(shown) == len(rows) < int(whole) and of == "of"
     box.clear()
-    box.send_keys("nothing is called so")
+    box.send_keys("no such row")
     assert not page.find_elements(By.CSS_SELECTOR, "#ops tbody tr:not([hidden])")
 
 
@@ -132,10 +132,10 @@ def test_dark_and_light(page):
     button = page.find_element(By.ID, "theme")
     button.click()
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert page.execute_script(ink) != dark_ink  # print is light
+    assert page.execute_script(ink) != dark_ink  # printing uses the light theme
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     page.execute_script("localStorage.clear()")
-    page.get_log("performance")  # the second load was ours
+    page.get_log("performance")  # the reload above
     page.refresh()
 
 
@@ -152,7 +152,7 @@ def test_no_horizontal_scroll(page, width):
     page.refresh()
 
 
-def test_saves_what_files_hold(page, made, tmp_path):
+def test_saved_files_equal_written_files(page, made, tmp_path):
     folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
     page.execute_cdp_cmd("Browser.setDownloadBehavior", folder)
     section = page.find_element(By.ID, "fathom-2")
@@ -170,7 +170,7 @@ def test_saves_what_files_hold(page, made, tmp_path):
     assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20], "big") == 1600
 
 
-def test_writes_files_of_every_figure(made):
+def test_every_figure_has_files(made):
     files = sorted((made[0] / "figures").iterdir())
     keys = {file.stem for file in files}
     assert [file.name for file in files] == [
@@ -186,7 +186,7 @@ def test_writes_files_of_every_figure(made):
             assert file.read_bytes().startswith(b"\x89PNG")
 
 
-def test_same_input_same_bytes(made, tmp_path):
+def test_the_same_input_gives_the_same_bytes(made, tmp_path):
     folder, printed = made
     page, figures = tmp_path / "report.html", tmp_path / "figures"
     result = report(folder / "run.json", folder / "steps.jsonl", "-o", page, "--figures", figures)

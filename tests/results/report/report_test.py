@@ -1,4 +1,4 @@
-"""results/report on its command line: what it reads, refuses and says."""
+"""The command line of results/report: input files, errors and output."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from program import ROOT, refusals, report
 refused = refusals("report")
 
 
-def test_says_what_is_missing(tmp_path):
+def test_missing_figures_are_listed(tmp_path):
     document = made_up_run.document(workloads=("alexnet",), profile=False, op_rows=False)
     run = made_up_run.write(tmp_path / "run.json", document)
     result = report(run, "-o", tmp_path / "report.html")
@@ -27,7 +27,7 @@ def test_says_what_is_missing(tmp_path):
     assert '<section id="missing">' in page and "<code>./fathom_bench --fathom_profile" in page
 
 
-def test_reads_the_samples_beside_a_study(tmp_path):
+def test_samples_beside_a_file_are_read(tmp_path):
     run = made_up_run.write(tmp_path / "run.json", made_up_run.document(workloads=("alexnet",)))
     assert "fathom-1" in report(run, "-o", tmp_path / "report.html").stdout.split("not shown", 1)[1]
     made_up_run.write(tmp_path / "run.json.samples.jsonl", made_up_run.samples())
@@ -35,7 +35,7 @@ def test_reads_the_samples_beside_a_study(tmp_path):
     assert "fathom-1" not in result.stdout and result.returncode == 0
 
 
-def test_files_of_one_machine_are_one_run(tmp_path):
+def test_files_of_one_machine_are_merged(tmp_path):
     one = made_up_run.document(workloads=("alexnet",))
     two = made_up_run.document(workloads=("alexnet", "vgg"), git_commit="1" * 40)
     two["benchmarks"][0]["real_time"] = 12345678
@@ -46,7 +46,7 @@ def test_files_of_one_machine_are_one_run(tmp_path):
     result = report(*files, "-o", tmp_path / "report.html")
     assert result.returncode == 0 and "4 steps" in result.stdout
     page = (tmp_path / "report.html").read_text()
-    assert f"{len(one['benchmarks'])} rows are in several files; the last file" in page
+    assert f"{len(one['benchmarks'])} rows are in several files; the value of the last file" in page
     assert f"The files differ in git_commit: {'0' * 40}, {'1' * 40}." in page
     assert "12\u202f345\u202f678" in page
 
@@ -62,7 +62,7 @@ def test_two_machines_are_refused(tmp_path, key):
     assert f"there.json: {key} is there, in " in line and "here.json it is here;" in line
 
 
-def test_hosts_of_other_names_are_one_machine(tmp_path):
+def test_host_names_may_differ(tmp_path):
     files = []
     for name in ("docker-1", "docker-2"):
         document = made_up_run.document(workloads=("memnet",), host_name=name)
@@ -82,8 +82,8 @@ def test_a_file_of_an_older_program_names_the_script(tmp_path, key):
     assert f"results/convert_run.py {run} adds" in line
 
 
-def test_files_of_several_programs_add_up(tmp_path):
-    """The second program knows a workload more, of another default batch."""
+def test_catalogues_of_several_files_are_merged(tmp_path):
+    """The second file lists another workload with its default batch."""
     files = []
     for workload in ("memnet", "vgg"):
         known = f"{workload}/train:{made_up_run.BATCH[workload]}"
@@ -94,7 +94,7 @@ def test_files_of_several_programs_add_up(tmp_path):
     assert "The files differ in" not in (tmp_path / "report.html").read_text()
 
 
-def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
+def test_broken_files_give_one_line_and_keep_the_page(tmp_path):
     page = tmp_path / "report.html"
     page.write_text("an earlier page")
     good = json.dumps(made_up_run.document(workloads=("memnet",)))
@@ -105,18 +105,18 @@ def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
     shapeless = json.loads(good.replace("/batch:32", ""))
     named = made_up_run.write(tmp_path / "sample", made_up_run.samples()).read_text()
     cases = {
-        "": "is cut off at line 1 (byte 0)",
-        good[:3000]: "is cut off at line 1 (byte ",
-        good[:-1]: f"is cut off at line 1 (byte {len(good) - 1})",
+        "": "is truncated at line 1 (byte 0)",
+        good[:3000]: "is truncated at line 1 (byte ",
+        good[:-1]: f"is truncated at line 1 (byte {len(good) - 1})",
         good.replace("}", "]", 1): "is not JSON at line 1 (byte ",
         "[]": "a list at the top",
         "{}": "no `context`",
         '{"context": {}, "benchmarks": {}}': "no `benchmarks`",
         '{"context": {}, "benchmarks": [3]}': "`benchmarks` holds '3'",
-        '{"context": {}, "benchmarks": []}': "none of its 0 rows is a workload's or an op's",
-        json.dumps(foreign): "none of its 1 rows is a workload's or an op's",
+        '{"context": {}, "benchmarks": []}': "none of its 0 rows is a row of fathom_bench",
+        json.dumps(foreign): "none of its 1 rows is a row of fathom_bench",
         json.dumps(timeless): "real_time of memnet/train/device:cpu/threads:1/batch:32/",
-        json.dumps(shapeless): "lacks a usable 'batch'",
+        json.dumps(shapeless): "lacks a valid 'batch'",
         good.replace('"params": 1000000.0', '"params": NaN'): "is not JSON at line 1",
         good.replace('"params": 1000000.0', '"params": "many"'): "is 'many', expected a number",
         good.replace('"label": "framework"', '"label": ""'): "has no label",
@@ -125,7 +125,7 @@ def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
         good.replace("vgg/train:8", "vgg/train:eight"): "default_batches has vgg/train:eight, ",
         "[" * 100000: "nested too deeply",
         named + '{"name": "cut of': 'line 241 is \'{"name": "cut of\'',
-        named: "only files of --fathom_samples",
+        named: "found only files of --fathom_samples",
     }
     file = tmp_path / "run.json"
     for text, found in cases.items():
@@ -139,10 +139,40 @@ def test_broken_files_are_one_line_and_leave_the_page(tmp_path):
     file.write_text(good)
     assert "No such file" in refused(file, "-o", tmp_path / "no/report.html")
     assert "is a folder" in refused(file, "-o", tmp_path)
-    assert "would be written" in refused(file, "-o", file)
+    assert "is an input and the output" in refused(file, "-o", file)
     assert file.read_text() == good
     assert page.read_text() == "an earlier page"
     assert sorted(os.listdir(tmp_path)) == ["report.html", "run.json", "sample"]
+
+
+def test_disturbed_rows_are_mentioned(tmp_path):
+    document = made_up_run.document(workloads=("memnet",))
+    for row in document["benchmarks"]:
+        if "/op:" not in row["name"]:
+            row["disturbed_steps"] = row["iterations"] if "/train/" in row["name"] else 1
+    run = made_up_run.write(tmp_path / "run.json", document)
+    report(run, "-o", tmp_path / "report.html")
+    assert "<li>1 of 2 steps was disturbed: " in (tmp_path / "report.html").read_text()
+
+
+def test_profiled_steps_that_are_too_short_are_mentioned(tmp_path):
+    document = made_up_run.document(workloads=("memnet",))
+    document["benchmarks"][0]["real_time"] *= 2
+    run = made_up_run.write(tmp_path / "run.json", document)
+    report(run, "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "<li>1 of 2 profiled steps is more than 10 % shorter than the timed step" in page
+
+
+def test_peaks_that_do_not_scale_are_mentioned(tmp_path):
+    peaks = {"peak_flops_cpu_threads2_fp32": "144 GFLOP/s, oneDNN GEMM"}
+    document = made_up_run.document(workloads=("memnet",), threads=(1, 2), **peaks)
+    run = made_up_run.write(tmp_path / "run.json", document)
+    report(run, "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert (
+        "<li>The measured fp32 peak of 2 threads is only 1.44 times the peak of one thread" in page
+    )
 
 
 def test_wrong_usage(tmp_path):
@@ -160,7 +190,7 @@ def test_works_from_any_folder_and_through_a_link(tmp_path):
     assert (tmp_path / "report.html").exists()
 
 
-def test_without_network_one_line_says_so(tmp_path):
+def test_without_network_the_error_is_one_line(tmp_path):
     environment = os.environ | {"FATHOM_DEPS_DIR": str(tmp_path), "PIP_RETRIES": "0"}
     environment |= {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull}
     result = report("run.json", env=environment)

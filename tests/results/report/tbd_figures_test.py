@@ -1,4 +1,4 @@
-"""TBD's figures, from made-up runs whose answers are known."""
+"""TBD's figures, from made-up runs with known results."""
 
 import made_up_run as made_up
 import pytest
@@ -7,22 +7,22 @@ from made_up_figures import everything, folder, of
 from fathom_report.figure import Missing
 
 
-def test_throughput_grows_by_the_fixed_half(everything):
+def test_throughput_doubles_with_the_batch(everything):
     data = everything["tbd-1"].data
     rates = (
         data[(data.workload == "vgg") & (data.device == "cpu")].set_index("batch").items_per_second
     )
     assert rates[16] / rates[4] == pytest.approx(2)
-    assert "training throughput grows 2 times (all 5)" in everything["tbd-1"].sentence
+    assert "training throughput is multiplied by 2 (all 5)" in everything["tbd-1"].sentence
 
 
-def test_throughput_that_stops_growing_is_named(folder):
+def test_saturated_throughput_is_named(folder):
     rows = [
         made_up.row(made_up.step_name("vgg", batch=batch), batch * 1e3, items_per_second=1e3)
         for batch in (16, 32)
     ]
     figure = of(folder, "tbd-1", workloads=("alexnet",), scales=(1, 2), extra=rows)
-    assert "The last doubling brings less than 10 % in vgg." in figure.sentence
+    assert "The last doubling adds less than 10 % in vgg." in figure.sentence
 
 
 def test_one_batch_size_is_missing(folder):
@@ -30,7 +30,7 @@ def test_one_batch_size_is_missing(folder):
     assert isinstance(of(folder, "tbd-2"), Missing)
 
 
-def test_utilisation_is_of_all_threads(everything):
+def test_utilisation_uses_the_most_threads(everything):
     data = everything["tbd-2"].data
     on_cpu = data[data.device == "cpu"]
     assert set(on_cpu.threads) == {8}
@@ -49,16 +49,16 @@ def test_memory_adds_up_to_the_peak(everything):
     assert sums.to_numpy() == pytest.approx(100)
     sizes = data[(data.workload == "vgg") & (data.memory_class == "features")].set_index("batch")
     assert sizes.at_peak_bytes[16] == 4 * sizes.at_peak_bytes[4]
-    assert "most of it holds features in alexnet" in everything["tbd-3"].sentence
+    assert "the largest class is features in alexnet" in everything["tbd-3"].sentence
 
 
 def test_memory_of_one_batch_is_shown(folder):
     figure = of(folder, "tbd-3", workloads=("vgg",), memory=True)
-    assert "one more sample" not in figure.sentence
+    assert "each further sample" not in figure.sentence
     assert set(figure.data.batch) == {8}
 
 
-def test_ops_below_the_average_only(everything):
+def test_only_ops_below_the_average_are_shown(everything):
     data = everything["tbd-4"].data
     assert (data.pct_of_peak < data.step_flops_pct_peak).all()
     assert "conv2d" not in set(data.type), "they reach 60 %, the steps 30"
@@ -67,6 +67,6 @@ def test_ops_below_the_average_only(everything):
     assert softmax.peak == "bytes" and softmax.pct_of_peak == pytest.approx(20)
 
 
-def test_all_ops_above_the_average_is_nothing_to_show(folder):
+def test_without_ops_below_the_average_the_figure_is_missing(folder):
     missing = of(folder, "tbd-4", workloads=("vgg",))
     assert isinstance(missing, Missing) and "none" in missing.needs

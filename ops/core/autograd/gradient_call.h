@@ -6,8 +6,9 @@
 
 namespace fathom::ops {
 
-/// A call of autograd's backward pass: the gradients of Σ outputs_i · gradients_i to every leaf of
-/// floating type, in their order, for outputs = forward(leaves), which is run once, here.
+/// A call of autograd's backward pass. Runs outputs = forward(leaves) once, here. Each call then
+/// returns the gradients of Σ outputs_i · gradients_i with respect to every leaf of floating type,
+/// in order.
 Call gradient_call(const std::function<Tensors(const Tensors&)>& forward, const Tensors& leaves,
                    const Tensors& gradients);
 

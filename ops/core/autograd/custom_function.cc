@@ -1,4 +1,4 @@
-#include "ops/core/custom_function.h"
+#include "ops/core/autograd/custom_function.h"
 
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 using List = CustomFunction::List;
 
-/// Autograd keeps data of a node as an IValue.
+/// Holds `backward` as an IValue, the type of the data that autograd saves with a node.
 struct Backward final : torch::CustomClassHolder {
   explicit Backward(const CustomFunction& function) : backward(function.backward) {}
 
@@ -31,7 +31,7 @@ class Function : public torch::autograd::Function<Function> {
     const auto holder = context->saved_data["backward"].toCapsule();
     List found =
         static_cast<const Backward&>(*holder).backward(context->get_saved_variables(), gradients);
-    found.emplace_back();  // forward's argument that is no tensor
+    found.emplace_back();  // no gradient for `function`
     return found;
   }
 };

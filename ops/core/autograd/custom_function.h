@@ -7,7 +7,7 @@
 
 namespace fathom::ops {
 
-/// A forward pass with a gradient of its own, in place of the one that autograd would compose.
+/// A forward pass with its own gradient, which replaces the one that autograd would compose.
 struct CustomFunction {
   using List = std::vector<at::Tensor>;
 
@@ -17,13 +17,13 @@ struct CustomFunction {
   };
 
   std::function<Result()> forward;  ///< runs once, without autograd
-  /// The gradients to the inputs, from what was saved and the gradients to the outputs, of which
-  /// none is undefined.
+  /// Gradients of the inputs from the saved tensors and the gradients of the outputs, all of which
+  /// are defined.
   std::function<List(const List& saved, const List& gradients)> backward;
 };
 
-/// The outputs of `function`, which autograd takes for a function of `inputs`. A file that
-/// instantiates torch::autograd::Function itself compiles 12 s longer.
+/// Runs `function`, records it in autograd's graph as a function of `inputs`, and returns its
+/// outputs. Only custom_function.cc instantiates torch::autograd::Function: it compiles slowly.
 CustomFunction::List apply(const CustomFunction& function, const CustomFunction::List& inputs);
 
 }  // namespace fathom::ops

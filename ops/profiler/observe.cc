@@ -1,4 +1,4 @@
-#include "ops/profiler/watch.h"
+#include "ops/profiler/observe.h"
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
@@ -8,44 +8,44 @@
 namespace fathom::ops {
 namespace {
 
-/// Makes events of what RecordFunction reports of one thread.
+/// Makes events from what RecordFunction reports of one thread.
 class Events {
  public:
-  explicit Events(Watcher& watcher) : watcher_(watcher) {}
+  explicit Events(Observer& observer) : observer_(observer) {}
 
   void start(const at::RecordFunction& function) {
-    if (looking_ || !wanted(function)) return;
-    if (inside_ > 0) {
-      ++inside_;
+    if (observing_ || !wanted(function)) return;
+    if (suppressed_ > 0) {
+      ++suppressed_;
       return;
     }
     const Event event = event_of(function);
-    looking_ = true;
-    const bool suppress = watcher_.start(event);
-    looking_ = false;
-    if (suppress) inside_ = 1;
+    observing_ = true;
+    const bool suppress = observer_.start(event);
+    observing_ = false;
+    if (suppress) suppressed_ = 1;
   }
 
   void end(const at::RecordFunction& function) {
-    if (looking_ || !wanted(function)) return;
-    if (inside_ > 0) --inside_;
-    if (inside_ > 0) return;
+    if (observing_ || !wanted(function)) return;
+    if (suppressed_ > 0) --suppressed_;
+    if (suppressed_ > 0) return;
     if (function.scope() == at::RecordScope::USER_SCOPE) {
       open_.back()->end = next_node();
       open_.pop_back();
     }
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) backward_ = false;
-    watcher_.end();
+    observer_.end();
   }
 
  private:
   struct Scope {
     std::string name;
     int64_t number;
-    int64_t end;  ///< autograd's first node after it
+    int64_t end;  ///< autograd's next node when it ended
   };
 
-  /// Autograd's own events around its nodes have other names.
+  /// Autograd's own events around its nodes have other names and are ignored.
   static bool wanted(const at::RecordFunction& function) {
     const std::string_view name = function.name();
     switch (function.scope()) {
@@ -65,7 +65,7 @@ class Events {
                 .call = {function.name(), function.inputs(), backward_},
                 .node = next_node()};
     if (function.scope() == at::RecordScope::USER_SCOPE) {
-      open_.push_back(&scopes_[event.node]);  // one that made no node is forgotten
+      open_.push_back(&scopes_[event.node]);  // replaces a scope that created no node
       *open_.back() = {.name = function.name(), .number = scopes_begun_++, .end = event.node};
       event.what = Event::What::kScope;
       event.scope = open_.back()->number;
@@ -80,7 +80,7 @@ class Events {
     return event;
   }
 
-  /// The scope in which the forward pass made a node; null for none.
+  /// The scope in which the forward pass created a node; null for none.
   const Scope* owner_of(int64_t node) const {
     const auto after = scopes_.upper_bound(node);
     if (after == scopes_.begin()) return nullptr;
@@ -88,17 +88,17 @@ class Events {
     return node < scope.end ? &scope : nullptr;
   }
 
-  Watcher& watcher_;
-  std::map<int64_t, Scope> scopes_;  ///< by autograd's first node in them
+  Observer& observer_;
+  std::map<int64_t, Scope> scopes_;  ///< by autograd's next node when they began
   std::vector<Scope*> open_;         ///< the innermost last
   int64_t scopes_begun_ = 0;
-  bool backward_ = false;  ///< inside a node of the backward pass
-  bool looking_ = false;   ///< the watcher runs, whose own ops are none of the work
-  int64_t inside_ = 0;     ///< open events of which nothing inside is told, the first included
+  bool backward_ = false;   ///< inside a node of the backward pass
+  bool observing_ = false;  ///< inside the observer: its own ops are not reported
+  int64_t suppressed_ = 0;  ///< open events that are nested in a suppressing one, which counts, too
 };
 
-/// RecordFunction takes plain function pointers, so what they write to cannot travel with them.
-/// Autograd's thread for a GPU inherits the callbacks of the thread that waits for it.
+/// Global, because RecordFunction takes plain function pointers. Autograd's thread for a GPU
+/// inherits the callbacks of the thread that waits for it.
 Events* events = nullptr;
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -112,8 +112,8 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
 
 }  // namespace
 
-void watch(Watcher& watcher, const std::function<void()>& work, bool arguments) {
-  Events here(watcher);
+void observe(Observer& observer, const std::function<void()>& work, bool arguments) {
+  Events here(observer);
   events = &here;
   struct Callbacks {
     at::CallbackHandle handle;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/google_benchmark.h"
+#include "benchmarks/rows/rows.h"
+
+namespace fathom::benchmarks {
+
+/// Results for a terminal of `width` columns. Tokens of the names that are the same in all rows are
+/// printed once, above the table; the other tokens have columns of their own.
+class TerminalTable {
+ public:
+  using Run = benchmark::BenchmarkReporter::Run;
+
+  /// `rows` are all rows that may come.
+  TerminalTable(const std::vector<Row>& rows, std::size_t width, bool color);
+
+  std::string header() const;
+  /// A line for each run, or two where its name is longer than the column.
+  std::string lines(const std::vector<Run>& runs) const;
+
+ private:
+  struct Column {
+    std::string above;  ///< first line of the title
+    std::string title;
+    std::size_t width;
+    const char* color;  ///< code of a terminal's foreground color; null: the default
+    std::function<std::string(const Run&)> text;
+  };
+
+  void find_tokens(const std::vector<Row>& rows);
+  void add_columns(const std::vector<Row>& rows);
+  std::string line(const std::string& name, const std::vector<std::string>& cells,
+                   bool color) const;
+
+  std::size_t width_;
+  bool color_;
+  std::vector<std::string> in_all_;   ///< tokens of all rows, as "device:cpu"
+  std::vector<std::string> in_some_;  ///< tokens with one value that some rows lack
+  std::size_t name_width_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,86 @@
+"""Warnings at the top of a report: interference, contradictions, and differences between the files."""
+
+import re
+
+import pandas as pd
+
+from fathom_runs.catalogue import KEYS
+from fathom_runs.context import is_peak, rate
+from fathom_runs.words import disturbed_words, plural
+
+# Fields of the context that may differ between files without a note.
+MAY_DIFFER = (
+    "date",
+    "executable",
+    "command_line",
+    "load_avg",
+    "mhz_per_cpu",
+    "data",
+    "rom",
+    "seed",
+)
+MAY_DIFFER += ("machine_others", "machine_steal", "machine_gpu_clock", "ab_id", *KEYS)
+MIN_SCALING = 0.9  # peak of n threads, divided by n times the peak of one thread
+MIN_PROFILED = 0.9  # time of a profiled step, divided by the time of the timed step
+
+
+def notes(run, repeated):
+    """Yields the warnings. `repeated` is the number of rows that are in several files."""
+    if words := disturbed_words(disturbed(run.steps), disturbed(run.ops)):
+        yield words
+    yield from short_profiles(run)
+    yield from low_peaks(run.context)
+    if repeated:
+        rows = "1 row is" if repeated == 1 else f"{repeated} rows are"
+        yield f"{rows} in several files; the value of the last file is shown."
+    yield from differences(*run.contexts.values())
+    unknown = set(run.samples.name) - {*run.steps.name, *run.op_types.name, *run.ops.name}
+    if unknown:
+        names = f"{plural(len(unknown), 'name')} in the samples {'has' if len(unknown) == 1 else 'have'}"
+        yield f"{names} no row, for example {min(unknown)}."
+
+
+def disturbed(table):
+    """Returns the number of disturbed rows, and the number for which this is known."""
+    steps = pd.to_numeric(table.disturbed_steps, errors="coerce")
+    return int((steps > table.iterations / 2).sum()), int(steps.notna().sum())
+
+
+def short_profiles(run):
+    """Yields a sentence if profiled steps are shorter than timed ones. Profiling only slows a step."""
+    step = run.op_types["name"].astype(str).str.replace(r"/op:[^/]*", "", regex=True)
+    ratios = (run.op_types.us.groupby(step).sum() / run.steps.set_index("name").us).dropna()
+    short = ratios[ratios < MIN_PROFILED]
+    if not short.empty:
+        name = short.idxmin().partition("/precision:")[0]
+        yield (
+            f"{len(short)} of {plural(len(ratios), 'profiled step')} {'is' if len(short) == 1 else 'are'} more than "
+            f"{100 * (1 - MIN_PROFILED):.0f} % shorter than the timed step, for example {name} "
+            f"({short.min():.2f} of it). "
+            "Profiling only slows a step, so the timed step was probably disturbed."
+        )
+
+
+def low_peaks(context):
+    """Yields a sentence for each thread count with a FLOP/s peak far below that number times the peak of one thread."""
+    for key, value in context.items():
+        parts = re.fullmatch(r"peak_flops_cpu_threads(\d+)_(\w+)", key)
+        if not parts:
+            continue
+        threads, precision = parts.groups()
+        one, many = rate(context.get(f"peak_flops_cpu_threads1_{precision}")), rate(value)
+        if one and many and many / one < MIN_SCALING * int(threads):
+            yield (
+                f"The measured {precision} peak of {threads} threads is only {many / one:.3g} times the peak of one "
+                f"thread, so shares of the peak with {threads} threads are shares of this lower peak."
+            )
+
+
+def differences(first, *others):
+    """Yields a sentence for each field of the context in which the files differ."""
+    for key, value in first.items():
+        if key in MAY_DIFFER or is_peak(key) or not isinstance(value, str):
+            continue
+        values = dict.fromkeys([value, *(str(other.get(key, "none")) for other in others)])
+        if len(values) > 1:
+            yield f"The files differ in {key}: {', '.join(values)}."

@@ -1,0 +1,173 @@
+"""Compares steps that write_step.cc recorded with the same networks in PyTorch (results/eager_steps).
+
+    python_step.py FOLDER float32|float64 WORKLOAD ...
+
+Reads FOLDER/WORKLOAD.pt. Prints JSON: for each workload the relative differences of the loss, the logits and each
+parameter's gradient, which are the largest difference divided by the largest absolute value.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from eager_steps.images import alexnet, image_loss, residual, vgg
+from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
+from eager_steps.speech import deep_speech, mask_of, speech_loss
+
+# Scale::kSmall in models/fathom/*.cc.
+SIZES = {
+    "vgg": {"side": 32, "divisor": 16, "hidden": 64, "classes": 10},
+    "residual": {"divisor": 8, "classes": 10},
+    "alexnet": {"divisor": 16, "last_side": 1, "hidden": 64, "classes": 10},
+    "seq2seq": {"words": 50, "width": 16},
+    "speech": {"width": 32, "classes": 10},
+}
+IMAGE_NETWORKS = {"vgg": vgg, "residual": residual, "alexnet": alexnet}
+# The parameters of PyTorch's LSTM layers for ours in seq2seq; {} is the layer. One of our weights combines two.
+LSTM = {
+    "encoder_input": ["encoder.weight_ih_l{}"],
+    "encoder_recurrent": ["encoder.weight_hh_l{}"],
+    "encoder_bias": ["encoder.bias_ih_l{}"],
+    "decoder_weight": ["decoder.{}.weight_ih", "decoder.{}.weight_hh"],
+    "decoder_bias": ["decoder.{}.bias_ih"],
+}
+SEED = 3  # for dropout, as in write_step.cc
+
+
+def import_torch(folder):
+    """Returns PyTorch from the pinned wheel. It links CUDA libraries, which are not installed without a GPU.
+
+    Code on the CPU never calls them, so missing ones are replaced by empty libraries in `folder`.
+    """
+    sys.setdlopenflags(os.RTLD_LAZY)
+    while True:
+        try:
+            import torch
+
+            return torch
+        except ImportError as error:
+            missing = re.match(r"(lib\S+): cannot open shared object file", str(error))
+            if not missing:
+                raise
+            library = folder / missing[1]
+            command = ["c++", "-shared", "-nostdlib", f"-Wl,-soname,{missing[1]}", "-o", library]
+            subprocess.run([*command, "-x", "c++", "/dev/null"], check=True)
+            ctypes.CDLL(str(library))
+            for name in [name for name in sys.modules if name.startswith("torch")]:
+                del sys.modules[name]  # imported halfway
+
+
+def image_step(torch, network, sizes, recorded):
+    pixels, labels = recorded["inputs.0"], recorded["inputs.1"]
+    net, _ = network(torch, **sizes)
+    return (
+        net,
+        lambda: image_loss(torch, net, pixels, labels),
+        lambda: net(pixels),
+    )
+
+
+def speech_step(torch, sizes, recorded):
+    features, lengths, phones, phone_counts = (recorded[f"inputs.{i}"] for i in range(4))
+    net = deep_speech(torch, **sizes)
+    mask = mask_of(torch, lengths, features.shape[1])
+    return (
+        net,
+        lambda: speech_loss(torch, net(features, mask), lengths, phones, phone_counts),
+        lambda: net(features, mask).transpose(0, 1),
+    )
+
+
+def seq2seq_step(torch, sizes, recorded):
+    source_ids, target_ids, weights = (recorded[f"inputs.{i}"] for i in range(3))
+    ids, tries = recorded["candidates.ids"], recorded["candidates.tries"]
+    net = translator(torch, **sizes)
+    shares = log_uniform_shares(torch, sizes["words"])
+
+    def loss():
+        outputs = net(source_ids, target_ids)
+        return net.sampled_loss(
+            outputs,
+            target_ids[1:],
+            weights,
+            ids,
+            lambda classes: log_expected_counts(torch, shares[classes], tries),
+        )
+
+    def infer():
+        _, logits = net.translate(source_ids, target_ids[0], len(weights))
+        return torch.stack(logits)
+
+    return net, loss, infer
+
+
+def matched(workload, names, parameters):
+    """Returns for each of our parameters the names of PyTorch's parameters with its columns."""
+    if workload in IMAGE_NETWORKS:  # same order, different names
+        assert len(names) == len(parameters)
+        return {name: [other] for name, other in zip(names, parameters)}
+    found = {}
+    for name in names:
+        if name[:-1] in LSTM:
+            found[name] = [other.format(name[-1]) for other in LSTM[name[:-1]]]
+        else:
+            same = (name, f"{name}.weight", name.replace("_bias", ".bias"))
+            found[name] = [next(other for other in same if other in parameters)]
+    return found
+
+
+def difference(torch, ours, theirs):
+    assert ours.shape == theirs.shape, (ours.shape, theirs.shape)
+    largest = theirs.abs().max().item()
+    return (ours - theirs).abs().max().item() / largest if largest else float("inf")
+
+
+def compare(torch, workload, recorded):
+    sizes = SIZES[workload]
+    if workload == "speech":
+        net, loss_of, infer = speech_step(torch, sizes, recorded)
+    elif workload == "seq2seq":
+        net, loss_of, infer = seq2seq_step(torch, sizes, recorded)
+    else:
+        net, loss_of, infer = image_step(torch, IMAGE_NETWORKS[workload], sizes, recorded)
+    parameters = dict(net.named_parameters())
+    names = [key.removeprefix("weights.") for key in recorded if key.startswith("weights.")]
+    pairs = matched(workload, names, parameters)
+    with torch.no_grad():
+        for parameter in parameters.values():
+            parameter.zero_()  # our LSTM has one bias, PyTorch's two
+        for name, others in pairs.items():
+            theirs = [parameters[one] for one in others]
+            widths = [one.shape[-1] for one in theirs]
+            for one, columns in zip(theirs, recorded[f"weights.{name}"].split(widths, -1)):
+                one.copy_(columns)
+
+    torch.manual_seed(SEED)
+    loss = loss_of()
+    loss.backward()
+    found = {"loss": difference(torch, recorded["loss"], loss.detach())}
+    for name, others in pairs.items():
+        gradients = [parameters[one].grad.to_dense() for one in others]
+        ours = recorded[f"gradients.{name}"]
+        found[f"gradient of {name}"] = difference(torch, ours, torch.cat(gradients, -1))
+    net.eval()
+    with torch.no_grad():
+        found["logits"] = difference(torch, recorded["logits"], infer())
+    return found
+
+
+if __name__ == "__main__":
+    folder = pathlib.Path(sys.argv[1])
+    torch = import_torch(folder)
+    torch.set_num_threads(1)
+    torch.set_default_dtype(getattr(torch, sys.argv[2]))
+    found = {}
+    for workload in sys.argv[3:]:
+        # weights_only would refuse the type tags that LibTorch writes.
+        recorded = torch.load(folder / f"{workload}.pt", weights_only=False)
+        found[workload] = compare(torch, workload, recorded)
+    print(json.dumps(found))
