@@ -47,7 +47,7 @@ const std::vector<WorkloadRow>& workloads();
 /// The row called `name`. Throws std::out_of_range if there is none.
 const WorkloadRow& workload(std::string_view name);
 
-/// The table of workloads in Markdown, as in the README.
+/// The table of workloads in Markdown, as in docs/workloads.md.
 std::string workloads_markdown();
 
 }  // namespace fathom::models

@@ -2,12 +2,13 @@
 
 import ast
 import functools
+import pathlib
 import re
 import shlex
 
 import pytest
 
-from program import ONE_ROW, ROOT, read_json, run, starts
+from program import ONE_ROW, PROGRAM, ROOT, read_json, run, starts
 
 FOLDERS = (".", "docs", "results", "results/runs")
 DOCUMENTS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md"))]
@@ -196,11 +197,12 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_commands_of_a_document_find_rows(path, folder):
+    run_there = starts(pathlib.Path(PROGRAM).resolve())
     for program in ("./fathom_bench", "build/default/fathom_bench"):
         for arguments in commands(path, program):
             if any(one.startswith("--fathom_record") for one in arguments):
                 continue  # it writes into the source tree
-            result = run(*arguments, "--benchmark_list_tests", cwd=folder)
+            result = run_there(*arguments, "--benchmark_list_tests", cwd=folder)
             if result.returncode == 2:
                 reasons = [ABSENT[one] for one in ABSENT if one in " ".join(arguments)]
                 assert any(reason in result.stderr for reason in reasons), result.stderr
