@@ -2,6 +2,7 @@
 """Compares our steps with the same networks in eager PyTorch on this machine.
 
     results/against_pytorch.py vgg/train vgg/infer --threads 2 --rounds 5
+    results/against_pytorch.py vgg/train --device cuda --precision fp32 bf16
 
 Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
 version of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with
@@ -9,6 +10,7 @@ its range over the rounds.
 """
 
 import argparse
+import json
 import pathlib
 import statistics
 import subprocess
@@ -20,47 +22,69 @@ import eager_steps
 from fathom_runs.benchmarks import read
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+BURST_SECONDS = 0.05  # on a GPU: the host launches the steps of a burst without waiting
 
 
-def time_eager(row, threads):
-    """Median milliseconds of at least five steps and two seconds, after three steps of warm-up."""
+def prepare(torch, device, precision, threads):
+    """Settings of a user who wants fast steps at this precision. Returns a function that makes the step's context."""
+    torch.set_num_threads(threads)
+    torch.set_default_device(device)
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.benchmark = True
+    return lambda: torch.autocast(device, torch.bfloat16, enabled=precision == "bf16")
+
+
+def time_eager(row, device, precision, threads):
+    """Median milliseconds of at least five bursts and two seconds, after three steps of warm-up."""
     import torch
 
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
+    context = prepare(torch, device, precision, threads)
     workload, mode = row.split("/")
     step = eager_steps.WORKLOADS[workload](torch, mode)
-    for _ in range(3):
-        step()
-    times = []
-    while len(times) < 5 or sum(times) < 2000:
+
+    def milliseconds(steps):
         begin = time.perf_counter()
-        step()
-        times.append((time.perf_counter() - begin) * 1e3)
+        for _ in range(steps):
+            with context():
+                step()
+        if device == "cuda":
+            torch.cuda.synchronize()
+        return (time.perf_counter() - begin) * 1e3 / steps
+
+    milliseconds(3)
+    steps = 1 if device == "cpu" else max(1, round(BURST_SECONDS * 1e3 / milliseconds(3)))
+    times = []
+    while len(times) < 5 or sum(times) * steps < 2000:
+        times.append(milliseconds(steps))
     return statistics.median(times)
 
 
-def eager_milliseconds(row, threads):
-    command = [sys.executable, __file__, row, "--threads", str(threads), "--eager"]
+def eager_milliseconds(row, arguments, precision):
+    command = [sys.executable, __file__, row, "--threads", str(arguments.threads), "--eager"]
+    command += ["--device", arguments.device, "--precision", precision]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def our_milliseconds(program, row, threads):
+def our_milliseconds(row, arguments, precision):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
         command = [
-            program,
-            f"--benchmark_filter=^{row}/device:cpu/",
-            f"--fathom_threads={threads}",
+            arguments.program,
+            f"--benchmark_filter=^{row}/",
+            f"--fathom_device={arguments.device}",
+            f"--fathom_precision={precision}",
             "--benchmark_min_time=2",
             f"--benchmark_out={out}",
         ]
+        if arguments.device == "cpu":
+            command.append(f"--fathom_threads={arguments.threads}")
         subprocess.run(command, check=True, capture_output=True)
         (result,) = read(out).measured
     return result.median("p50_us", result.us) / 1e3
 
 
-def main():
+def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -68,26 +92,45 @@ def main():
         f"{workload}/{mode}" for workload in eager_steps.WORKLOADS for mode in ("train", "infer")
     ]
     parser.add_argument("rows", nargs="+", choices=rows, metavar="ROW", help=", ".join(rows))
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument(
+        "--precision", nargs="+", choices=("fp32", "tf32", "bf16"), default=["fp32"]
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
+    parser.add_argument("--out", metavar="FILE", help="also write the times as JSON lines")
     parser.add_argument("--eager", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def compare(row, precision, arguments):
+    """Runs both alternately. Returns the times in milliseconds and the ratios, round by round."""
+    ours, eager = [], []
+    for _ in range(arguments.rounds):
+        ours.append(our_milliseconds(row, arguments, precision))
+        eager.append(eager_milliseconds(row, arguments, precision))
+    return {"ours_ms": ours, "pytorch_ms": eager, "ratio": [a / b for a, b in zip(ours, eager)]}
+
+
+def main():
+    arguments = parsed()
     if arguments.eager:
-        print(time_eager(arguments.rows[0], arguments.threads))
+        (precision,) = arguments.precision
+        print(time_eager(arguments.rows[0], arguments.device, precision, arguments.threads))
         return
     for row in arguments.rows:
-        ours, eager = [], []
-        for _ in range(arguments.rounds):
-            ours.append(our_milliseconds(arguments.program, row, arguments.threads))
-            eager.append(eager_milliseconds(row, arguments.threads))
-        ratios = [a / b for a, b in zip(ours, eager)]
-        print(
-            f"{row}, {arguments.threads} threads: {statistics.median(ours):.4g} ms against "
-            f"{statistics.median(eager):.4g} ms, ratio {statistics.median(ratios):.3f} "
-            f"({min(ratios):.3f} to {max(ratios):.3f})",
-            flush=True,
-        )
+        for precision in arguments.precision:
+            found = compare(row, precision, arguments)
+            ours, eager, ratio = (statistics.median(found[key]) for key in found)
+            print(
+                f"{row}, {arguments.device}, {arguments.threads} threads, {precision}: {ours:.4g} ms against "
+                f"{eager:.4g} ms, ratio {ratio:.3f} ({min(found['ratio']):.3f} to {max(found['ratio']):.3f})",
+                flush=True,
+            )
+            if arguments.out:
+                with open(arguments.out, "a") as out:
+                    out.write(json.dumps({"row": row, "precision": precision} | found) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ class Cause:
     base_us: float  # microseconds per profiled step
     new_us: float
     share: float  # of the step's change
-    moved: bool  # whether the row of the op type changed significantly
+    changed: bool  # whether the row of the op type changed significantly
 
     @property
     def change_us(self):
@@ -26,7 +26,7 @@ class Cause:
 def causes(verdicts, base, new):
     """Causes by name of each step that changed, largest first. Steps without rows of op types have none."""
     by_name = {row.name: row for row in verdicts.rows}
-    found = {row.name: [] for row in verdicts.rows if row.moved and row.kind == "step"}
+    found = {row.name: [] for row in verdicts.rows if row.changed and row.kind == "step"}
     for name in dict.fromkeys([*base.times, *new.times]):
         step, op_type = step_of(name)
         if not op_type or step not in found:
@@ -36,7 +36,7 @@ def causes(verdicts, base, new):
             (own.base_us, own.new_us) if own else (median(base, name), median(new, name))
         )
         share = (after - before) / (by_name[step].new_us - by_name[step].base_us)
-        found[step].append(Cause(op_type, before, after, share, own is None or own.moved))
+        found[step].append(Cause(op_type, before, after, share, own is None or own.changed))
     return {step: largest(all_causes) for step, all_causes in found.items()}
 
 

@@ -17,7 +17,7 @@ def text(comparison):
         "new": run(comparison.new),
         "notes": comparison.notes,
         "rows": [of_row(row, comparison) for row in verdicts.rows],
-        "not_looked_at": verdicts.untested,
+        "untested": verdicts.untested,
         "added": verdicts.added,
         "vanished": [{"name": name, "reason": why} for name, why in verdicts.vanished.items()],
         "failed": [{"name": name, "reason": why} for name, why in verdicts.failed.items()],
@@ -44,7 +44,7 @@ def of_row(row, comparison):
     if math.isfinite(row.shift.low):
         made["change_low_pct"] = percent(row.shift.low)
         made["change_high_pct"] = percent(row.shift.high)
-    made |= {"p": row.shift.p, "q": row.q, "least_pct": percent(row.floor)}
+    made |= {"p": row.shift.p, "q": row.q, "min_change_pct": percent(row.floor)}
     if row.name in comparison.causes:
         made["causes"] = [
             {
@@ -52,7 +52,7 @@ def of_row(row, comparison):
                 "base_us": cause.base_us,
                 "new_us": cause.new_us,
                 "share": cause.share,
-                "moved": cause.moved,
+                "changed": cause.changed,
             }
             for cause in comparison.causes[row.name]
         ]

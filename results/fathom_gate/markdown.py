@@ -9,18 +9,18 @@ def text(comparison):
     """The summary, a table of changed rows, their causes, missing rows, counts and notes."""
     verdicts = comparison.verdicts
     lines = [f"**{words.summary(verdicts)}**", ""]
-    moved = verdicts.of(Class.SLOWER) + verdicts.of(Class.FASTER)
-    if moved:
+    changed = verdicts.of(Class.SLOWER) + verdicts.of(Class.FASTER)
+    if changed:
         lines += [
             "| | row | base | new | change (95 % interval) | q |",
             "|---|---|--:|--:|--:|--:|",
         ]
-    for row in moved:
+    for row in changed:
         base, new = words.times(row).split(" -> ")
         cells = (row.row_class.value, f"`{short(row.name)}`", base, new, words.change(row))
         lines.append(f"| {' | '.join(cells)} | {row.q:.2g} |")
-    lines += [""] if moved else []
-    for row in moved:
+    lines += [""] if changed else []
+    for row in changed:
         for cause in comparison.causes.get(row.name, []):
             lines.append(f"- `{short(row.name)}`: {words.cause_words(row, cause)}")
     lines += [f"- {line}" for line in words.missing(verdicts)]

@@ -16,7 +16,7 @@ def text(comparison, everything=False, colours=False):
     lines.append("")
     for one in SHOWN:
         for row in verdicts.of(one):
-            if row.moved or everything:
+            if row.changed or everything:
                 lines += of_row(row, comparison, colours)
     lines += words.missing(verdicts)
     lines += words.counts(verdicts)

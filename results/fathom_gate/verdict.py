@@ -41,7 +41,7 @@ class Verdict:
         return percent(self.shift.effect)
 
     @property
-    def moved(self):
+    def changed(self):
         return self.row_class in (Class.SLOWER, Class.FASTER)
 
     @property
@@ -89,11 +89,11 @@ def judge(base, new, noise, rule, block=None):
 
     q = adjusted(primary, shifts)
     is_primary = set(primary)
-    moved = [name for name in primary if moves(shifts[name], q[name], floors[name], rule.alpha)]
+    changed = [name for name in primary if is_change(shifts[name], q[name], floors[name], rule.alpha)]
     # The families were selected with the same data, so their level is reduced by the selected share (Benjamini and
     # Bogomolov, JRSS B 76, 2014).
-    selected = len(moved) / max(len(primary), 1)
-    for step in moved:
+    selected = len(changed) / max(len(primary), 1)
+    for step in changed:
         for name, value in adjusted(families.get(step, []), shifts).items():
             q[name] = min(q.get(name, 1.0), value / selected)
 
@@ -155,12 +155,12 @@ def adjusted(names, shifts):
     return dict(zip(names, map(float, values)))
 
 
-def moves(found, q, floor, alpha):
+def is_change(found, q, floor, alpha):
     return q <= alpha and abs(found.effect) > floor
 
 
 def class_of(found, q, floor, rule):
-    if moves(found, q, floor, rule.alpha):
+    if is_change(found, q, floor, rule.alpha):
         return Class.SLOWER if found.effect > 0 else Class.FASTER
     return Class.SAME if abs(found.effect) + floor <= rule.same else Class.AMBIGUOUS
 

@@ -30,7 +30,7 @@ def cause_words(step, cause):
     """`conv2d explains 94 % of 1.15 s: 6.9 s -> 7.98 s, +15.7 %`"""
     step_change = step.new_us - step.base_us
     change = f", {signed(100 * cause.change_us / cause.base_us)}" if cause.base_us else ""
-    doubt = "" if cause.moved else "; within the noise of its own row"
+    doubt = "" if cause.changed else "; within the noise of its own row"
     return (
         f"{cause.op_type} explains {100 * cause.share:.0f} % of {time_words(abs(step_change))}: "
         f"{time_words(cause.base_us)} -> {time_words(cause.new_us)}{change}{doubt}"

@@ -25,7 +25,7 @@ def test_a_slower_step_fails_the_gate_with_its_change(tmp_path, base):
 def test_the_op_that_explains_a_change_is_named(tmp_path, base):
     _, found = verdict(base, run(tmp_path / "new.json", 2, SLOW_CONVOLUTION))
     (cause,) = row_of(found, VGG)["causes"]
-    assert cause["op_type"] == "conv2d" and cause["moved"]
+    assert cause["op_type"] == "conv2d" and cause["changed"]
     assert cause["share"] == pytest.approx(1, abs=0.1)
     slower = [name for name, one in classes(found).items() if one == "SLOWER"]
     assert slower == [VGG, f"{VGG}/op:conv2d"], "no other row is slower"
@@ -62,7 +62,7 @@ def test_ops_of_an_unchanged_step_are_not_tested(tmp_path, base):
     slower = {f"{MEMNET}/op:mul": 2, "op/mul/memnet": 2}
     code, found = verdict(base, run(tmp_path / "new.json", 2, slower))
     assert code == 0 and set(classes(found).values()) == {"SAME"}
-    assert f"{MEMNET}/op:mul{SUFFIX}" in found["not_looked_at"]
+    assert f"{MEMNET}/op:mul{SUFFIX}" in found["untested"]
 
 
 def test_ops_without_a_step_are_tested(tmp_path):

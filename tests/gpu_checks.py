@@ -1,0 +1,167 @@
+"""The checks of tests/gpu, in the order in which they would break."""
+
+import dataclasses
+import json
+import re
+
+MIN_SHARE_OF_PEAK = 50  # percent, of the fastest backend of a product of 4096 x 4096 matrices
+SQUARE = {
+    "workload": "square",
+    "rows": [
+        {"op": "matmul", "layer": "4096", "pass": "forward", "count": 1}
+        | dict.fromkeys("mnk", 4096)
+    ],
+}
+
+
+def not_skipped(folder, output):
+    """A test that found no GPU has tested nothing."""
+    reasons = "no NVIDIA driver|the NVIDIA driver|built without CUDA"
+    found = re.search(rf"^(?:{reasons}).*", output, re.MULTILINE)
+    return found[0] if found else ""
+
+
+def has_cuda_rows(folder, output):
+    return "" if "/device:cuda/" in output else "no row has device:cuda"
+
+
+def rows_of(path):
+    try:
+        return json.loads(path.read_text())["benchmarks"]
+    except (OSError, ValueError):
+        return []
+
+
+def has_rows(name):
+    return lambda folder, output: "" if rows_of(folder / name) else f"{name} has no rows"
+
+
+def reaches_peak(folder, output):
+    shares = {}
+    for row in rows_of(folder / "square.json"):
+        precision = re.search(r"/precision:(\w+)/", row["name"])[1]
+        shares[precision] = max(shares.get(precision, 0), row.get("flops_pct_peak", 0))
+    low = [f"{one} {share:.0f} %" for one, share in shares.items() if share < MIN_SHARE_OF_PEAK]
+    if not shares:
+        return "square.json has no rows"
+    return f"share of peak: {', '.join(low)}; expected {MIN_SHARE_OF_PEAK} %" if low else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    name: str
+    says: str
+    limit: int  # seconds; 0 for the time that is left
+    commands: tuple[str, ...]  # with SHORT_FORMS, and names that tests/gpu gives
+    problem: object = None  # function of the folder and the output; returns "" if nothing is wrong
+    module: str = ""  # what Python needs for it
+    may_end_early: bool = False  # what is measured at the limit counts
+
+
+SHORT_FORMS = {
+    "{cuda}": "{program} --fathom_device=cuda",
+    "{quick}": "{program} --fathom_device=cuda --fathom_isolate --benchmark_min_time=0.05",
+    "{precisions}": "--fathom_precision=fp32,tf32,bf16",
+}
+
+CHECKS = [
+    Check("machine", "the driver, the GPU and its state", 30, ("nvidia-smi -q",)),
+    Check(
+        "list",
+        "the program opens the GPU and lists its rows",
+        60,
+        ("{cuda} --benchmark_filter=^memnet/infer", "{cuda} --benchmark_list_tests"),
+        has_cuda_rows,
+    ),
+    Check(
+        "ops_tests",
+        "ops against float64: vendors' libraries and our kernels",
+        240,
+        ("{tests}/ops_tests --gtest_filter=*Cuda*:*Gpu*",),
+        not_skipped,
+    ),
+    Check(
+        "models_tests",
+        "small models: losses, gradients, precisions, graphs",
+        180,
+        ("{tests}/models_tests --gtest_filter=*Cuda*:*Gpu*",),
+        not_skipped,
+    ),
+    Check(
+        "benchmarks_tests",
+        "the timed loop, profiles and NVML",
+        60,
+        ("{tests}/benchmarks_tests --gtest_filter=*Cuda*:*Gpu*:*Nvml*",),
+        not_skipped,
+    ),
+    Check(
+        "square",
+        f"products of 4096 x 4096 matrices reach {MIN_SHARE_OF_PEAK} % of the peak",
+        60,
+        (
+            "{cuda} {precisions} --fathom_shapes={out}/square_shapes.json --benchmark_out={out}/square.json",
+        ),
+        reaches_peak,
+    ),
+    Check(
+        "steps",
+        "one short row of each step at each precision",
+        240,
+        (
+            "{quick} {precisions} --benchmark_filter=/(train|infer)/ --benchmark_out={out}/steps.json",
+        ),
+        has_rows("steps.json"),
+    ),
+    Check(
+        "ops",
+        "one short row of each op of two workloads at each precision",
+        180,
+        (
+            "{quick} {precisions} --benchmark_filter=^op/.*/(seq2seq|alexnet)/ --benchmark_out={out}/ops.json",
+        ),
+        has_rows("ops.json"),
+    ),
+    Check(
+        "graphs",
+        "steps as CUDA graphs",
+        45,
+        (
+            "{quick} --fathom_cuda_graph --benchmark_filter=^(memnet|deepq|vgg)/train --benchmark_out={out}/graphs.json",
+        ),
+        has_rows("graphs.json"),
+    ),
+    Check(
+        "layouts",
+        "convolutional networks in channels_last",
+        45,
+        (
+            "{quick} {precisions} --fathom_layout=channels_last --benchmark_filter=^(vgg|residual)/train"
+            " --benchmark_out={out}/layouts.json",
+        ),
+        has_rows("layouts.json"),
+    ),
+    Check(
+        "explain", "where the time of a step goes", 45, ("{cuda} --fathom_explain=memnet/train",)
+    ),
+    Check(
+        "record", "the op shapes of steps on the GPU", 45, ("{cuda} --fathom_record={out}/shapes",)
+    ),
+    Check(
+        "pytorch",
+        "steps against PyTorch's Python",
+        120,
+        (
+            "{python} {root}/results/against_pytorch.py vgg/train residual/train seq2seq/train deepq/train --device cuda"
+            " --precision fp32 tf32 bf16 --rounds 1 --program {program} --out {out}/pytorch.jsonl",
+        ),
+        module="torch",
+    ),
+    Check(
+        "study",
+        "a short study, as far as the time allows",
+        0,
+        ("{cuda} --fathom_study=short --benchmark_out={out}/run.json",),
+        has_rows("run.json"),
+        may_end_early=True,
+    ),
+]
