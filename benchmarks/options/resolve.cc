@@ -28,11 +28,12 @@ void resolve_devices(Options& options) {
   using fixtures::Device;
   if (options.devices.empty()) {
     options.devices = {Device::kCpu};
-    if (fixtures::absence(Device::kCuda).empty()) options.devices.push_back(Device::kCuda);
+    if (fixtures::unavailable_reason(Device::kCuda).empty())
+      options.devices.push_back(Device::kCuda);
     return;
   }
   for (const auto device : options.devices) {
-    if (const auto& why = fixtures::absence(device); !why.empty()) {
+    if (const auto& why = fixtures::unavailable_reason(device); !why.empty()) {
       throw UsageError("--fathom_device=" + std::string(name(device)) + ": " + why);
     }
   }
@@ -67,7 +68,7 @@ void resolve_backends(const Options& options) {
   for (const auto backend : {ops::Backend::kCublas, ops::Backend::kCudnn}) {
     if (!holds(options.backends, backend) || holds(options.devices, fixtures::Device::kCuda))
       continue;
-    const auto& absent = fixtures::absence(fixtures::Device::kCuda);
+    const auto& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
     throw UsageError("--fathom_backend=" + std::string(name(backend)) + ": runs on a GPU only" +
                      (absent.empty() ? ", which --fathom_device leaves out" : "; " + absent));
   }
