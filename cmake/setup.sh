@@ -58,7 +58,8 @@ gpu_tools() {
 
 # gpu_tools_changed: whether a driver or a toolkit has come, gone or changed since CMake configured $build.
 gpu_tools_changed() {
-  [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]] && say "the NVIDIA driver or a CUDA toolkit has changed"
+  [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]] || return
+  say "the NVIDIA driver or a CUDA toolkit has changed"
 }
 
 configure() {
