@@ -229,6 +229,7 @@ int run(int argc, char** argv) {
   }
   Progress progress;
   connect(options, progress);
+  if (!options.no_gpu.empty()) options.data.warn("no GPU rows: " + options.no_gpu);
   const std::vector<Row> all = options.study ? study_rows(options) : make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
   const std::vector<Row> chosen = filtered(all, filter);

@@ -1,29 +1,85 @@
-# Sets FATHOM_CUDA_ENABLED and defines fathom::{torch_cuda,cudart,cublasLt,cudnn} for libfathom_cuda.so.
+# Sets FATHOM_CUDA_ENABLED and defines fathom::{torch_cuda,cudart,cublasLt,cudnn} for libfathom_cuda.so. FATHOM_CUDA_OFF is why
+# there is no CUDA part, and FATHOM_TORCH_CUDA is the major version of LibTorch's CUDA.
+include(GpuTools)
+include(Wheels)
 set(FATHOM_CUDA_ENABLED OFF)
-set(missing "")
-if(FATHOM_CUDA)  # AUTO or ON
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(NOT CMAKE_CUDA_COMPILER)
-    set(missing "no working nvcc")
-  elseif(NOT EXISTS "${FATHOM_TORCH_DIR}/lib/libtorch_cuda.so")
-    set(missing "LibTorch in ${FATHOM_TORCH_DIR} is built without CUDA")
-  else()
-    set(FATHOM_CUDA_ENABLED ON)
+set(FATHOM_CUDA_OFF "")
+set(FATHOM_TORCH_CUDA 0)
+
+macro(fathom_cuda_off reason)  # ends this file
+  set(FATHOM_CUDA_OFF "${reason}")
+  if(FATHOM_CUDA AND NOT FATHOM_CUDA STREQUAL AUTO)
+    message(FATAL_ERROR "FATHOM_CUDA=${FATHOM_CUDA}, but ${FATHOM_CUDA_OFF}")
   endif()
-endif()
-if(missing AND FATHOM_CUDA STREQUAL AUTO)
-  message(STATUS "CUDA: off, ${missing}")
-elseif(missing)
-  message(FATAL_ERROR "FATHOM_CUDA=${FATHOM_CUDA}, but ${missing}")
-endif()
-if(NOT FATHOM_CUDA_ENABLED)
+  fathom_say("CUDA: off, ${FATHOM_CUDA_OFF}")
   return()
+endmacro()
+
+if(NOT FATHOM_CUDA)
+  fathom_cuda_off("FATHOM_CUDA=${FATHOM_CUDA}")
+elseif(NOT EXISTS "${FATHOM_TORCH_DIR}/lib/libtorch_cuda.so")
+  fathom_cuda_off("LibTorch in ${FATHOM_TORCH_DIR} is built without CUDA")
+endif()
+execute_process(COMMAND ${CMAKE_READELF} -d "${FATHOM_TORCH_DIR}/lib/libc10_cuda.so" OUTPUT_VARIABLE needed ERROR_QUIET)
+if(NOT needed MATCHES "libcudart[^]]*\\.so\\.([0-9]+)")
+  fathom_cuda_off("${FATHOM_TORCH_DIR}/lib/libc10_cuda.so names no CUDA runtime")
+endif()
+set(FATHOM_TORCH_CUDA ${CMAKE_MATCH_1})
+
+# nvcc: a toolkit's, if its major version is that of LibTorch's CUDA, else the pinned wheels'.
+set(nvcc "")
+if(NOT FATHOM_CUDA_WHEELS)
+  set(nvccs ${FATHOM_NVCCS})
+  if(CMAKE_CUDA_COMPILER AND NOT CMAKE_CUDA_COMPILER MATCHES "^${FATHOM_DEPS_DIR}/")
+    list(PREPEND nvccs "${CMAKE_CUDA_COMPILER}")
+    list(REMOVE_DUPLICATES nvccs)
+  endif()
+  fathom_choose_nvcc(${FATHOM_TORCH_CUDA} nvcc ${nvccs})
+endif()
+if(NOT nvcc AND FATHOM_CUDA STREQUAL AUTO AND NOT FATHOM_CUDA_WHEELS AND NOT FATHOM_DRIVER)
+  fathom_cuda_off("there is neither an NVIDIA driver nor a toolkit of CUDA ${FATHOM_TORCH_CUDA}")
+elseif(NOT nvcc AND NOT FATHOM_TORCH_CUDA EQUAL 13)
+  fathom_cuda_off("LibTorch in ${FATHOM_TORCH_DIR} needs a toolkit of CUDA ${FATHOM_TORCH_CUDA}; the pinned wheels are CUDA 13")
+elseif(NOT nvcc)
+  fathom_wheels(nvcc "nvcc 13.0 (105 MB)"
+    "Start again with network access, install the CUDA toolkit 13, or configure with -DFATHOM_CUDA=OFF." deps)
+  file(GLOB toolkit "${deps}/lib/python3.*/site-packages/nvidia/cu13")
+  file(CREATE_LINK lib "${toolkit}/lib64" SYMBOLIC)  # where nvcc looks for libraries
+  set(nvcc "${toolkit}/bin/nvcc")
+endif()
+
+# A C++ compiler that nvcc refuses ends enable_language() with an error.
+if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
+  set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
+endif()
+set(host ${CMAKE_CUDA_HOST_COMPILER} $ENV{CUDAHOSTCXX})
+fathom_nvcc_version("${nvcc}" version)
+if(NOT FATHOM_NVCC_COMPILES STREQUAL "${nvcc} ${version} ${host}")
+  set(trial "${PROJECT_BINARY_DIR}/CMakeFiles/nvcc_trial.cu")
+  file(WRITE "${trial}" "#include <concepts>\n__global__ void kernel(std::integral auto n) {}\n")
+  execute_process(COMMAND "${nvcc}" -std=c++20 -ccbin "${host}" -c "${trial}" -o "${trial}.o"
+    RESULT_VARIABLE failed OUTPUT_VARIABLE error ERROR_VARIABLE error)
+  if(failed)
+    string(REGEX MATCH "[^\n]*error[^\n]*" error "${error}")
+    fathom_cuda_off("${nvcc} cannot compile with ${host} (${error}); set CUDAHOSTCXX to a compiler that it supports")
+  endif()
+  set(FATHOM_NVCC_COMPILES "${nvcc} ${version} ${host}" CACHE INTERNAL "nvcc and C++ compiler that work together")
 endif()
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  # Code for H100 and H200, and PTX that the driver compiles for older and newer GPUs.
-  set(CMAKE_CUDA_ARCHITECTURES "75-virtual;90-real;90-virtual")
+  # Code for each GPU from Turing to Blackwell, and PTX of the newest, which the driver compiles for later GPUs.
+  execute_process(COMMAND "${nvcc}" --list-gpu-arch OUTPUT_VARIABLE known)
+  foreach(architecture 75 80 86 89 90 100 120)
+    if(known MATCHES "compute_${architecture}\n")
+      list(APPEND CMAKE_CUDA_ARCHITECTURES ${architecture}-real)
+      set(newest ${architecture})
+    endif()
+  endforeach()
+  list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest}-virtual)
+endif()
+if(NOT CMAKE_CUDA_COMPILER STREQUAL nvcc)  # CMake must look at the compiler anew
+  file(REMOVE "${CMAKE_BINARY_DIR}/CMakeFiles/${CMAKE_VERSION}/CMakeCUDACompiler.cmake")
+  set(CMAKE_CUDA_COMPILER "${nvcc}" CACHE FILEPATH "nvcc" FORCE)
 endif()
 set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # LibTorch ships the shared runtime
 enable_language(CUDA)
@@ -34,27 +90,35 @@ set(CMAKE_CUDA_STANDARD 20)  # must follow enable_language(): before it, the com
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 
-find_package(CUDAToolkit REQUIRED QUIET)
-message(STATUS "CUDA: ${CUDAToolkit_VERSION}, architectures ${CMAKE_CUDA_ARCHITECTURES}")
-
 # Uses the libraries of the wheels if they are installed, so that the process loads only one copy of each. Else uses the
 # toolkit's, only to compile and link.
 set(nvidia "${FATHOM_TORCH_DIR}/../nvidia")
+set(missing "")
 function(fathom_cuda_library name wheel header)
-  find_library(library NAMES lib${name}.so.13 lib${name}.so.9 ${name} NO_CACHE
-    HINTS "${nvidia}/${wheel}/lib" "${CUDAToolkit_LIBRARY_DIR}")
-  find_path(include ${header} NO_CACHE HINTS "${nvidia}/${wheel}/include" ${CUDAToolkit_INCLUDE_DIRS})
-  if(NOT library OR NOT include)
-    message(FATAL_ERROR "CUDA: lib${name}.so or ${header} is missing; install it or configure with -DFATHOM_CUDA=OFF")
+  find_library(library NAMES lib${name}.so.${FATHOM_TORCH_CUDA} lib${name}.so.9 ${name} NO_CACHE
+    HINTS "${nvidia}/${wheel}/lib" ${CMAKE_CUDA_HOST_LINK_DIRECTORIES} ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES})
+  find_path(include ${header} NO_CACHE HINTS "${nvidia}/${wheel}/include" ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  if(library AND include)
+    add_library(fathom::${name} SHARED IMPORTED GLOBAL)
+    set_target_properties(fathom::${name} PROPERTIES
+      IMPORTED_LOCATION "${library}" INTERFACE_INCLUDE_DIRECTORIES "${include}")
+  else()
+    set(missing "lib${name}.so or ${header}" PARENT_SCOPE)
   endif()
-  add_library(fathom::${name} SHARED IMPORTED GLOBAL)
-  set_target_properties(fathom::${name} PROPERTIES
-    IMPORTED_LOCATION "${library}" INTERFACE_INCLUDE_DIRECTORIES "${include}")
 endfunction()
-fathom_cuda_library(cudart cu13 cuda_runtime.h)
-fathom_cuda_library(cublasLt cu13 cublasLt.h)
 fathom_cuda_library(cudnn cudnn cudnn.h)
+fathom_cuda_library(cublasLt cu13 cublasLt.h)
+fathom_cuda_library(cudart cu13 cuda_runtime.h)
+if(missing)
+  fathom_cuda_off("${missing} is missing; -DFATHOM_CUDA_WHEELS=ON installs it with the pinned LibTorch")
+endif()
+set(FATHOM_CUDA_ENABLED ON)
+list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
+fathom_say("CUDA: on, ${nvcc} (${version}), architectures ${architectures}")
 
+# cuda_runtime.h includes crt/, which comes with nvcc alone. nvcc's folder is last, so that a library and its header fit.
+set_property(TARGET fathom::cudart APPEND PROPERTY
+  INTERFACE_INCLUDE_DIRECTORIES ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 add_library(fathom::c10_cuda SHARED IMPORTED GLOBAL)
 set_target_properties(fathom::c10_cuda PROPERTIES
   IMPORTED_LOCATION "${FATHOM_TORCH_DIR}/lib/libc10_cuda.so")

@@ -1,5 +1,6 @@
 # Defines fathom::torch: libtorch_cpu and libc10, no CUDA library. find_package(Torch) is not used, because with a CUDA
 # build of LibTorch it requires nvcc and links every CUDA library into every program.
+include(GpuTools)
 include(Wheels)
 
 # The user's LibTorch: a libtorch folder, a site-packages/torch, or the share/cmake in it that PyTorch's manual names.
@@ -19,11 +20,10 @@ elseif(user_torch)
   message(FATAL_ERROR "No lib/libtorch_cpu.so in ${user_torch}. Set -DTorch_ROOT=DIR to a libtorch folder or a "
     "site-packages/torch, or use -UTorch_ROOT -UTorch_DIR to install the pinned wheel.")
 else()
-  # Installs the CUDA libraries only if there is a driver, or with FATHOM_CUDA_WHEELS, for a build for another machine.
+  # Installs the CUDA libraries only if there is a driver, or for a build for another machine.
   set(wheels cpu)
   set(size "0.6 GB")
-  find_program(NVIDIA_SMI nvidia-smi NO_CACHE)
-  if(FATHOM_CUDA_WHEELS OR NVIDIA_SMI OR EXISTS /proc/driver/nvidia/version)
+  if(FATHOM_CUDA AND (FATHOM_DRIVER OR FATHOM_CUDA_WHEELS OR NOT FATHOM_CUDA STREQUAL AUTO))
     list(APPEND wheels cuda)
     set(size "2.7 GB")
   endif()

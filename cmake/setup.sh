@@ -39,6 +39,29 @@ install_packages() {
   fi
 }
 
+# gpu_tools: prints what decides whether CUDA is on: the NVIDIA driver, and the nvcc of each toolkit with the time of its last
+# change.
+gpu_tools() {
+  local driver nvcc found=()
+  if [[ -r /proc/driver/nvidia/version ]]; then
+    read -r driver </proc/driver/nvidia/version
+    echo "driver $driver"
+  elif command -v nvidia-smi >/dev/null; then
+    echo "driver"
+  fi
+  mapfile -t found < <(type -aP nvcc)
+  mapfile -t found < <(readlink -e "${CUDACXX:-/}" "${found[@]}" /usr/local/cuda/bin/nvcc)
+  for nvcc in "${found[@]}"; do
+    [[ -d $nvcc ]] || stat -c 'nvcc %Y %n' "$nvcc"
+  done
+}
+
+# gpu_tools_changed: whether a driver or a toolkit has come, gone or changed since CMake configured $build.
+gpu_tools_changed() {
+  [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]] || return
+  say "the NVIDIA driver or a CUDA toolkit has changed"
+}
+
 configure() {
   local preset=$1 errors=$root/build/$1/configure.err
   say "configuring build/$preset"
@@ -65,7 +88,7 @@ set_up() {
   if (($#)) || [[ ! -e $build/build.ninja ]]; then
     install_packages "$root/cmake/packages.txt" "$@"
   fi
-  if [[ ! -e $build/build.ninja || $root/build/packages.log -nt $build/build.ninja ]]; then
+  if [[ ! -e $build/build.ninja || $root/build/packages.log -nt $build/build.ninja ]] || gpu_tools_changed; then
     configure "$preset"
   fi
   if [[ $(ninja -C "$build" -n "$target" 2>&1) != *"no work to do"* ]]; then

@@ -29,11 +29,13 @@ constexpr std::array<Conflict, 2> kConflicts{{
 constexpr int kFinished = 0;
 constexpr int kFailed = 4;  // the reason is in its errors file
 
-/// Options of this process that are not passed to a child as they are.
+/// Options of this process that are not passed to a child as they are. A child inherits the choice
+/// of --fathom_gpu with its environment.
 constexpr std::string_view kNotPassed[] = {
-    "--fathom_isolate", "--fathom_limit_seconds", "--fathom_limit_gb",      "--fathom_resume",
-    "--fathom_samples", "--fathom_peaks",         "--fathom_machine_check", "--benchmark_filter",
-    "--benchmark_out",  "--benchmark_out_format", "--benchmark_format"};
+    "--fathom_device",        "--fathom_gpu",       "--fathom_isolate", "--fathom_limit_seconds",
+    "--fathom_limit_gb",      "--fathom_resume",    "--fathom_samples", "--fathom_peaks",
+    "--fathom_machine_check", "--benchmark_filter", "--benchmark_out",  "--benchmark_out_format",
+    "--benchmark_format"};
 
 constexpr std::string_view kMessagePrefix = "fathom_bench: ";  // of lines on stderr
 
@@ -61,6 +63,13 @@ std::vector<std::string> messages(const std::string& path) {
     if (line.starts_with(kMessagePrefix)) lines.push_back(line.substr(kMessagePrefix.size()));
   }
   return lines;
+}
+
+/// "cpu,cuda".
+std::string device_list(const std::vector<fixtures::Device>& devices) {
+  std::string list;
+  for (const auto device : devices) list += (list.empty() ? "" : ",") + std::string(name(device));
+  return list;
 }
 
 /// Most of the free memory, in bytes.
@@ -137,6 +146,7 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
   all.push_back("--benchmark_out=" + folder_.path("row.json"));
   all.emplace_back("--benchmark_out_format=json");
   all.emplace_back("--fathom_machine_check=off");
+  all.push_back("--fathom_device=" + device_list(options_.devices));
   if (knows_peaks_) all.push_back("--fathom_peaks=" + folder_.path("peaks.json"));
   if (row.samples) all.push_back("--fathom_samples=" + folder_.path("row.samples.jsonl"));
   return all;

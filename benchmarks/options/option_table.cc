@@ -45,6 +45,8 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
   app.option_defaults()->group("What to run");
   list(app, "--fathom_device", raw.devices, "runs on cpu, cuda (default: the devices present)")
       ->check(names(fixtures::kDeviceNames));
+  app.add_option("--fathom_gpu", options.gpu, "uses this GPU (default: CUDA's first)")
+      ->option_text("INDEX|UUID");
   list(app, "--fathom_threads", options.threads,
        "sets the threads of CPU rows (default: 1, 2, 4, ... and all cores)")
       ->check(CLI::Range(1, kMaxThreads));

@@ -41,6 +41,8 @@ inline constexpr std::array<std::string_view, 2> kDataErrorsNames{"skip", "fail"
 /// The command line. An empty list means the default of each row.
 struct Options {
   std::vector<fixtures::Device> devices;
+  std::string gpu;           ///< index or UUID of the only GPU to use; empty: CUDA's first
+  std::string no_gpu;        ///< why `devices` leaves out the GPU, though there is a driver
   std::vector<int> threads;  ///< of CPU rows; GPU rows have one thread
   std::vector<int64_t> batches;
   std::vector<double> batch_scales{1};  ///< factors on Fathom's batch, used without `batches`

@@ -2,11 +2,14 @@
 // not support.
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/options.h"
 #include "fixtures/files/file.h"
 #include "fixtures/games/ale.h"
+#include "fixtures/machine/cuda_driver.h"
+#include "fixtures/machine/gpus.h"
 #include "ops/backends/onednn/library.h"
 
 namespace fathom::benchmarks {
@@ -24,15 +27,32 @@ std::vector<int> default_threads(int cores) {
   return {counts.begin(), counts.end()};
 }
 
+/// Makes the GPU of --fathom_gpu the only one.
+void resolve_gpu(const Options& options) {
+  if (!options.was_typed("--fathom_gpu")) return;
+  const std::string flag = "--fathom_gpu=" + options.gpu + ": ";
+  if (!options.devices.empty() && !holds(options.devices, fixtures::Device::kCuda))
+    throw UsageError(flag + "needs cuda in --fathom_device");
+  try {
+    fixtures::choose_gpu(options.gpu);
+  } catch (const std::runtime_error& error) {
+    throw UsageError(flag + error.what());
+  }
+  const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda);
+  if (!why.empty()) throw UsageError(flag + why);
+}
+
 void resolve_devices(Options& options) {
   using fixtures::Device;
   if (options.devices.empty()) {
     options.devices = {Device::kCpu};
-    if (fixtures::absence(Device::kCuda).empty()) options.devices.push_back(Device::kCuda);
+    const auto& why = fixtures::unavailable_reason(Device::kCuda);
+    if (why.empty()) options.devices.push_back(Device::kCuda);
+    if (fixtures::cuda_driver() != nullptr) options.no_gpu = why;
     return;
   }
   for (const auto device : options.devices) {
-    if (const auto& why = fixtures::absence(device); !why.empty()) {
+    if (const auto& why = fixtures::unavailable_reason(device); !why.empty()) {
       throw UsageError("--fathom_device=" + std::string(name(device)) + ": " + why);
     }
   }
@@ -67,7 +87,7 @@ void resolve_backends(const Options& options) {
   for (const auto backend : {ops::Backend::kCublas, ops::Backend::kCudnn}) {
     if (!holds(options.backends, backend) || holds(options.devices, fixtures::Device::kCuda))
       continue;
-    const auto& absent = fixtures::absence(fixtures::Device::kCuda);
+    const auto& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
     throw UsageError("--fathom_backend=" + std::string(name(backend)) + ": runs on a GPU only" +
                      (absent.empty() ? ", which --fathom_device leaves out" : "; " + absent));
   }
@@ -106,6 +126,7 @@ void resolve_data(Options& options) {
 
 void resolve_for_machine(Options& options) {
   if (options.help || options.models || options.ops) return;
+  resolve_gpu(options);
   resolve_devices(options);
   resolve_threads(options);
   resolve_precisions(options);

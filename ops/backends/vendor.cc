@@ -35,7 +35,8 @@ std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
     throw std::runtime_error("built without oneDNN");
   }
   if (!is_here(backend, Device::kCuda))
-    throw std::runtime_error(std::string(name(backend)) + ": " + fixtures::absence(Device::kCuda));
+    throw std::runtime_error(std::string(name(backend)) + ": " +
+                             fixtures::unavailable_reason(Device::kCuda));
   const VendorCall call{
       .backend = backend,
       .problem = problem,

@@ -233,7 +233,7 @@ class GpuTask final : public Task {
 };
 
 TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
-  const std::string& absent = fixtures::absence(fixtures::Device::kCuda);
+  const std::string& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
   if (!absent.empty()) GTEST_SKIP() << absent;
   Row gpu = row({});
   gpu.device = fixtures::Device::kCuda;

@@ -60,9 +60,9 @@ class GroupedConvolution
     : public testing::TestWithParam<std::tuple<fixtures::Device, at::ScalarType>> {
  protected:
   void SetUp() override {
-    fixtures::absence(
+    fixtures::unavailable_reason(
         fixtures::Device::kCuda);  // loads the CUDA libraries before the first convolution
-    const std::string& why = fixtures::absence(std::get<0>(GetParam()));
+    const std::string& why = fixtures::unavailable_reason(std::get<0>(GetParam()));
     if (!why.empty()) GTEST_SKIP() << why;
   }
 };

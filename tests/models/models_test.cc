@@ -101,7 +101,7 @@ TEST_P(EveryWorkload, TrainsInBf16) {
 }
 
 TEST_P(EveryWorkload, HasTheCpusLossAndGradientsOnCuda) {
-  if (const auto& why = fixtures::absence(fixtures::Device::kCuda); !why.empty()) {
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
     GTEST_SKIP() << why;
   }
   if (row().dataset == "MNIST") GTEST_SKIP() << "its noise is drawn on the device";

@@ -42,7 +42,8 @@ void expect_right(const Op& op, Backend backend, Precision precision) {
 
 // One test, because a process needs seconds to initialise a GPU.
 TEST(CudaVendors, AgreeWithFloat64) {
-  if (const auto& why = fixtures::absence(Device::kCuda); !why.empty()) GTEST_SKIP() << why;
+  if (const auto& why = fixtures::unavailable_reason(Device::kCuda); !why.empty())
+    GTEST_SKIP() << why;
   for (const Case& one : op_cases()) {
     const auto op = make_op(one);
     const auto backends = op->backends();
@@ -58,7 +59,8 @@ TEST(CudaVendors, AgreeWithFloat64) {
 }
 
 TEST(CudaNative, AgreesWithFloat64) {
-  if (const auto& why = fixtures::absence(Device::kCuda); !why.empty()) GTEST_SKIP() << why;
+  if (const auto& why = fixtures::unavailable_reason(Device::kCuda); !why.empty())
+    GTEST_SKIP() << why;
   for (const Case& one : op_cases()) {
     const auto op = make_op(one);
     for (const auto& [type, precision] :
@@ -74,7 +76,7 @@ TEST(CudaNative, AgreesWithFloat64) {
 }
 
 TEST(CudaVendors, SayWhyTheyAreAbsent) {
-  const std::string& why = fixtures::absence(Device::kCuda);
+  const std::string& why = fixtures::unavailable_reason(Device::kCuda);
   if (why.empty()) GTEST_SKIP() << "this machine has a GPU";
   const at::Tensor x = at::ones({2, 2});
   const MatmulProblem problem{.a = buffer(x), .b = buffer(x), .c = buffer(x)};

@@ -91,7 +91,7 @@ TEST_F(FusedClip, PropagatesNan) {
 }
 
 TEST_F(FusedClip, OnCudaAgreesWithTheCpu) {
-  if (const auto& why = fixtures::absence(fixtures::Device::kCuda); !why.empty()) {
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
     GTEST_SKIP() << why;
   }
   const at::Device cuda = fixtures::torch_device(fixtures::Device::kCuda);

@@ -137,7 +137,7 @@ TEST_P(FusedUpdate, AgreesWithFloat64) {
 }
 
 TEST_P(FusedUpdate, OnCudaAgreesWithTheCpu) {
-  if (const auto& why = fixtures::absence(fixtures::Device::kCuda); !why.empty()) {
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
     GTEST_SKIP() << why;
   }
   const at::Device cuda = fixtures::torch_device(fixtures::Device::kCuda);

@@ -77,8 +77,9 @@ class LocalResponseNormResult
     : public testing::TestWithParam<std::tuple<fixtures::Device, at::ScalarType, Case>> {
  protected:
   void SetUp() override {
-    fixtures::absence(fixtures::Device::kCuda);  // loads the CUDA libraries before seeding
-    const std::string& why = fixtures::absence(std::get<0>(GetParam()));
+    fixtures::unavailable_reason(
+        fixtures::Device::kCuda);  // loads the CUDA libraries before seeding
+    const std::string& why = fixtures::unavailable_reason(std::get<0>(GetParam()));
     if (!why.empty()) GTEST_SKIP() << why;
     at::manual_seed(1);
   }

@@ -182,7 +182,7 @@ TEST_F(ProfileTest, SeesNoGpuWhereNothingRunsOnOne) {
 }
 
 TEST_F(ProfileTest, AddsUpToTheStepOnCuda) {
-  const std::string why = fixtures::absence(fixtures::Device::kCuda);
+  const std::string why = fixtures::unavailable_reason(fixtures::Device::kCuda);
   if (!why.empty()) GTEST_SKIP() << why;
   const at::Tensor x = at::randn({1024, 1024}, at::kCUDA).requires_grad_();
   const auto work = [&] {

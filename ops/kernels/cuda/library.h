@@ -55,7 +55,7 @@ struct CudaLibrary {
   Kernel* (*make_vendor_kernel)(const VendorCall& call);
 };
 
-/// Null until fixtures::absence(Device::kCuda) has opened the library.
+/// Null until fixtures::unavailable_reason(Device::kCuda) has opened the library.
 const CudaLibrary* cuda_library();
 
 }  // namespace fathom::ops

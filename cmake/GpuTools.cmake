@@ -1,0 +1,42 @@
+# Looks for an NVIDIA driver and CUDA toolkits. Sets FATHOM_GPU_TOOLS to what gpu_tools in setup.sh prints, FATHOM_DRIVER to
+# whether there is a driver, and FATHOM_NVCCS to the nvcc of each toolkit.
+include_guard(GLOBAL)
+include(Wheels)
+execute_process(COMMAND bash -c "source \"$0\" && gpu_tools" "${CMAKE_CURRENT_LIST_DIR}/setup.sh"
+  OUTPUT_VARIABLE FATHOM_GPU_TOOLS)
+string(REGEX MATCHALL "[^\n]+" tools "${FATHOM_GPU_TOOLS}")
+set(FATHOM_DRIVER OFF)
+set(FATHOM_NVCCS "")
+foreach(tool IN LISTS tools)
+  if(tool MATCHES "^driver")
+    set(FATHOM_DRIVER ON)
+  elseif(tool MATCHES "^nvcc [0-9]+ (.*)")
+    list(APPEND FATHOM_NVCCS "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES FATHOM_NVCCS)
+
+# fathom_nvcc_version(NVCC OUT): sets OUT to the CUDA version of NVCC as in 13.0, or to "" if NVCC does not run.
+function(fathom_nvcc_version nvcc out)
+  execute_process(COMMAND "${nvcc}" --version OUTPUT_VARIABLE text ERROR_QUIET RESULT_VARIABLE failed)
+  if(failed OR NOT text MATCHES "release ([0-9]+\\.[0-9]+)")
+    set(CMAKE_MATCH_1 "")
+  endif()
+  set(${out} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+endfunction()
+
+# fathom_choose_nvcc(MAJOR OUT NVCC...): sets OUT to the first NVCC of CUDA MAJOR, or to "". Names those that do not fit.
+function(fathom_choose_nvcc major out)
+  set(${out} "" PARENT_SCOPE)
+  foreach(nvcc IN LISTS ARGN)
+    fathom_nvcc_version("${nvcc}" version)
+    if(version MATCHES "^${major}\\.")
+      set(${out} "${nvcc}" PARENT_SCOPE)
+      return()
+    elseif(version)
+      fathom_say("CUDA: ${nvcc} is not used: it is CUDA ${version}, but LibTorch needs CUDA ${major}")
+    else()
+      fathom_say("CUDA: ${nvcc} is not used: it does not run")
+    endif()
+  endforeach()
+endfunction()
