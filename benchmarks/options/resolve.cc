@@ -4,6 +4,7 @@
 #include <set>
 
 #include "benchmarks/error.h"
+#include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/options.h"
 #include "fixtures/files/file.h"
 #include "fixtures/games/ale.h"
@@ -31,6 +32,7 @@ void resolve_devices(Options& options) {
     if (fixtures::absence(Device::kCuda).empty()) options.devices.push_back(Device::kCuda);
     return;
   }
+  if (lists_tests(options.google_benchmark)) return;  // names need no device
   for (const auto device : options.devices) {
     if (const auto& why = fixtures::absence(device); !why.empty()) {
       throw UsageError("--fathom_device=" + std::string(name(device)) + ": " + why);
