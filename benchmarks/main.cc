@@ -232,7 +232,12 @@ int run(int argc, char** argv) {
   if (!options.no_gpu.empty()) options.data.warn("no GPU rows: " + options.no_gpu);
   const std::vector<Row> all = options.study ? study_rows(options) : make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
-  const std::vector<Row> chosen = filtered(all, filter);
+  std::vector<Row> chosen = filtered(all, filter);
+  const bool on_gpu = std::any_of(chosen.begin(), chosen.end(), [](const Row& row) {
+    return row.device == fixtures::Device::kCuda;
+  });
+  if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
+    drop_refused(chosen, options.data.warn);
   if (chosen.empty()) return nothing_matched(filter, all);
   if (!options.record.empty()) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);

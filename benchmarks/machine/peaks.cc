@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/machine/disturbances.h"
+#include "benchmarks/machine/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "ops/backends/vendor.h"
 #include "ops/kernels/cuda/library.h"
@@ -140,23 +142,22 @@ Peak measure_cpu_bytes(int threads) {
   return peak;
 }
 
+/// FLOP/s of the largest product for which the GPU has the memory; 0 where it has none.
+double cuda_gemm_flops(fixtures::Precision precision, ops::Backend backend) {
+  constexpr std::array<int64_t, 3> kSides{8192, 4096, 2048};
+  return first_that_runs(kSides, [&](int64_t side) {
+    return gemm_flops(side, fixtures::Device::kCuda, precision, backend);
+  });
+}
+
 Peak measure_cuda_flops(fixtures::Precision precision) {
-  constexpr int64_t kSide = 8192;
   fixtures::allow_tf32(precision == fixtures::Precision::kTf32);
   Peak peak;
-  peak.offer(gemm_flops(kSide, fixtures::Device::kCuda, precision, ops::Backend::kTorch),
-             "LibTorch GEMM");
-  peak.offer(gemm_flops(kSide, fixtures::Device::kCuda, precision, ops::Backend::kCublas),
-             "cuBLAS GEMM");
+  peak.offer(cuda_gemm_flops(precision, ops::Backend::kTorch), "LibTorch GEMM");
+  peak.offer(cuda_gemm_flops(precision, ops::Backend::kCublas), "cuBLAS GEMM");
   if (precision == fixtures::Precision::kFp32 && ops::cuda_library() != nullptr) {
     peak.offer(ops::cuda_library()->multiply_add_flops(), "fp32 multiply-add loop");
   }
-  return peak;
-}
-
-Peak measure_cuda_bytes() {
-  Peak peak;
-  if (ops::cuda_library() != nullptr) peak.offer(ops::cuda_library()->copy_bytes(), "copy");
   return peak;
 }
 

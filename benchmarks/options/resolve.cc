@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "benchmarks/error.h"
+#include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/options.h"
 #include "fixtures/files/file.h"
 #include "fixtures/games/ale.h"
@@ -51,6 +52,7 @@ void resolve_devices(Options& options) {
     if (fixtures::cuda_driver() != nullptr) options.no_gpu = why;
     return;
   }
+  if (lists_tests(options.google_benchmark)) return;  // names need no device
   for (const auto device : options.devices) {
     if (const auto& why = fixtures::unavailable_reason(device); !why.empty()) {
       throw UsageError("--fathom_device=" + std::string(name(device)) + ": " + why);

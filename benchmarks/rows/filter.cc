@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <regex>
+#include <set>
 
 #include "benchmarks/error.h"
 #include "benchmarks/rows/rows.h"
+#include "benchmarks/tasks/vendor_probe.h"
+#include "ops/backends/vendor.h"
 
 namespace fathom::benchmarks {
 
@@ -22,6 +25,23 @@ std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filte
     return std::regex_search(row.name + kNameSuffix, expression) != inverted;
   });
   return found;
+}
+
+void drop_refused(std::vector<Row>& rows, const std::function<void(const std::string&)>& note) {
+  std::set<std::string> noted;
+  std::erase_if(rows, [&](const Row& row) {
+    if (!row.op || row.device != fixtures::Device::kCuda || !ops::is_vendor(row.op->backend))
+      return false;
+    const ops::ShapeRow& shape = *row.op->shape;
+    const std::string& refusal = vendor_refusal(
+        shape, {.device = row.device, .precision = row.precision, .backend = row.op->backend});
+    if (refusal.empty()) return false;
+    const std::string line = std::string(name(row.op->backend)) + " has no rows of " +
+                             std::string(shape.type->name) + " " + std::string(name(shape.pass)) +
+                             " in " + std::string(name(row.precision)) + ": " + refusal;
+    if (noted.insert(line).second) note(line);
+    return true;
+  });
 }
 
 }  // namespace fathom::benchmarks

@@ -122,12 +122,6 @@ bool is_part(const ops::ShapeRow& shape, const StepName& step) {
   return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
 }
 
-/// The backend that the workloads use for `op`.
-Backend backend_in_steps(const ops::Op& op, Device device) {
-  const bool native = op.native_in_steps() && is_here(Backend::kNative, device);
-  return native ? Backend::kNative : Backend::kTorch;
-}
-
 /// Whether --fathom_explain needs the row: cold rows only of the backend that the steps use, and
 /// only where a hot call finds its buffers in the caches.
 bool explains(const RowOp& op) {
@@ -197,7 +191,8 @@ std::vector<Row> op_rows(const Options& options) {
     if (options.explain && !is_part(each, *options.explain)) continue;
     const auto shape = std::make_shared<const ops::ShapeRow>(std::move(each));
     for_devices_and_precisions(options, [&](Device device, Precision precision) {
-      const Backend in_steps = backend_in_steps(*shape->op, device);
+      if (device == Device::kCuda && shape->op->on_cpu_only()) return;
+      const Backend in_steps = shape->op->backend_in_steps(device);
       for (const Backend backend : shape->op->backends()) {
         if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;
         for (const Cache cache : options.caches) {

@@ -71,4 +71,8 @@ std::vector<Row> op_rows(const Options& options);
 /// UsageError.
 std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter);
 
+/// Removes the GPU's rows of op types that a vendor's library refuses there in the row's pass and
+/// precision. Calls `note` once for each, with the library's reason.
+void drop_refused(std::vector<Row>& rows, const std::function<void(const std::string&)>& note);
+
 }  // namespace fathom::benchmarks

@@ -26,7 +26,8 @@ constexpr double kMaxCopies = 4096;
 double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
   const double caches = last_level_cache_bytes(options.device, fixtures::usable_cores());
   const int counted = op.in_place() ? 2 : 1;  // times that Cost::bytes counts each buffer
-  return std::ceil(counted * kBeyondCache * caches / op.cost(options.precision).bytes);
+  return std::ceil(counted * kBeyondCache * caches /
+                   op.cost_on(options.device, options.precision).bytes);
 }
 
 at::ScalarType type(fixtures::Precision precision) {
@@ -110,7 +111,7 @@ class OpTask final : public Task {
                                                fixtures::torch_device(options.device));
     add_instance(copied_at_random_offset(inputs));
     if (options.cache == Cache::kCold) add_copies(inputs);
-    const ops::Cost cost = op_->cost(options.precision);
+    const ops::Cost cost = op_->cost_on(options.device, options.precision);
     if (cost.flops > 0) counts_.flops = cost.flops;
     if (cost.bytes > 0) counts_.bytes = cost.bytes;
     for (const auto& [name, count] : {std::pair("calls_per_model_step", row.count),
@@ -235,7 +236,8 @@ class OpTask final : public Task {
 
 bool runs_cold(const ops::Op& op, const OpOptions& options) {
   return copies_to_fill_caches(op, options) <= kMaxCopies &&
-         op.untouched_bytes(options.precision) <= op.cost(options.precision).bytes;
+         op.untouched_bytes(options.precision) <=
+             op.cost_on(options.device, options.precision).bytes;
 }
 
 bool exceeds_caches(const ops::Op& op, const OpOptions& options) {

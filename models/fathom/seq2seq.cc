@@ -10,7 +10,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/lstm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -26,6 +25,7 @@
 #include "models/table.h"
 #include "ops/kernels/additive_attention.h"
 #include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/lstm_layers.h"
 #include "ops/kernels/sampled_softmax.h"
 
 namespace fathom::models {
@@ -63,12 +63,12 @@ class TranslatorImpl : public nn::Module {
     source_words_ = matrix("source_words", words, width_);
     nn::init::uniform_(source_words_, -std::sqrt(3), std::sqrt(3));
     target_words_ = matrix("target_words", words, width_);
-    no_bias_ = register_buffer("no_bias", at::zeros({4 * width_}));
     for (int64_t layer = 0; layer < kLayers; ++layer) {
       const std::string number = std::to_string(layer);
       encoder_.insert(encoder_.end(), {matrix("encoder_input" + number, 4 * width_, width_),
                                        matrix("encoder_recurrent" + number, 4 * width_, width_),
-                                       lstm_bias("encoder_bias" + number), no_bias_});
+                                       lstm_bias("encoder_bias" + number),
+                                       register_buffer("no_bias" + number, zero_bias())});
       decoder_.push_back({matrix("decoder_weight" + number, 4 * width_, 2 * width_),
                           lstm_bias("decoder_bias" + number)});
     }
@@ -85,9 +85,8 @@ class TranslatorImpl : public nn::Module {
   Encoding encode(const at::Tensor& source_ids) {
     const at::Tensor words = embedding(source_words_, source_ids);
     const at::Tensor start = at::zeros({kLayers, words.size(1), width_}, words.options());
-    const auto [outputs, h, c] = at::lstm(words, {start, start}, encoder_, /*has_biases=*/true,
-                                          kLayers, /*dropout=*/0, is_training(),
-                                          /*bidirectional=*/false, /*batch_first=*/false);
+    const auto [outputs, h, c] =
+        ops::lstm(words, start, start, encoder_, /*biases=*/true, is_training());
     const at::Tensor memory = outputs.transpose(0, 1).contiguous();
     const at::Tensor keys = at::linear(memory, keys_);
     std::vector<ops::LstmState> states;
@@ -131,8 +130,9 @@ class TranslatorImpl : public nn::Module {
   at::Tensor matrix(const std::string& name, int64_t rows, int64_t columns) {
     return register_parameter(name, nn::init::xavier_uniform_(at::empty({rows, columns})));
   }
+  at::Tensor zero_bias() const { return at::zeros({4 * width_}); }
   at::Tensor lstm_bias(const std::string& name) {
-    at::Tensor bias = at::zeros({4 * width_});
+    at::Tensor bias = zero_bias();
     bias.narrow(0, width_, width_).fill_(1);  // forget gate
     return register_parameter(name, bias);
   }
@@ -146,8 +146,8 @@ class TranslatorImpl : public nn::Module {
   int64_t width_;
   at::Tensor source_words_;
   at::Tensor target_words_;
-  at::Tensor no_bias_;               ///< zeros: at::lstm needs a second bias
-  std::vector<at::Tensor> encoder_;  ///< weights for at::lstm, four tensors a layer
+  /// Four tensors a layer: at::lstm needs a second bias. It is zero, and all fit one flat buffer.
+  std::vector<at::Tensor> encoder_;
   std::vector<Cell> decoder_;
   nn::Linear merge_input_{nullptr};
   at::Tensor keys_;

@@ -10,7 +10,8 @@
 
 namespace fathom::ops {
 
-/// Whether a backend can run on `device`: in this build, on this machine and in this precision.
+/// Whether a backend can run on `device`: in this build, on this CPU and in this precision. It can
+/// on every GPU; whether there is one says fixtures::unavailable_reason().
 bool is_here(Backend backend, fixtures::Device device,
              fixtures::Precision precision = fixtures::Precision::kFp32);
 

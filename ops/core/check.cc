@@ -13,21 +13,6 @@
 namespace fathom::ops {
 namespace {
 
-/// Largest relative error that rounding explains. It is relative to the element or to the result's
-/// root mean square, whichever is larger, because products and exponentials have far tails. The
-/// reference reads the same rounded inputs; a bf16 result is itself rounded to 2^-9 of its value.
-double tolerance(fixtures::Precision precision) {
-  switch (precision) {
-    case fixtures::Precision::kFp32:
-      return 1e-4;
-    case fixtures::Precision::kTf32:
-      return 1e-2;
-    case fixtures::Precision::kBf16:
-      return 3e-2;
-  }
-  return 0;
-}
-
 constexpr int64_t kGrain = 1 << 14;  // minimum elements per thread
 
 /// The error of one element and its limit.
@@ -61,14 +46,18 @@ Worst worst(const T* found, const double* expected, int64_t count, double scale,
       worse);
 }
 
+double root_mean_square(const at::Tensor& values) {
+  return at::linalg_vector_norm(values).item<double>() /
+         std::sqrt(static_cast<double>(values.numel()));
+}
+
 /// Compares output number `output`.
 void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor& expected,
                   double share) {
   const at::Tensor outputs = found.cpu().contiguous();
   const at::Tensor reference = expected.to(at::kDouble).contiguous();
   const auto count = reference.numel();
-  const double scale =
-      at::linalg_vector_norm(reference).item<double>() / std::sqrt(static_cast<double>(count));
+  const double scale = root_mean_square(reference);
   const auto error = AT_DISPATCH_ALL_TYPES_AND2(
       at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close", [&] {
         return worst(outputs.const_data_ptr<scalar_t>(), reference.const_data_ptr<double>(), count,
@@ -82,6 +71,18 @@ void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor&
 }
 
 }  // namespace
+
+double tolerance(fixtures::Precision precision) {
+  switch (precision) {
+    case fixtures::Precision::kFp32:
+      return 1e-4;
+    case fixtures::Precision::kTf32:
+      return 1e-2;
+    case fixtures::Precision::kBf16:
+      return 3e-2;
+  }
+  return 0;
+}
 
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device) {
   Tensors all;
@@ -108,6 +109,20 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
       throw std::runtime_error(what.str());
     }
     expect_close(first + i, found[i], expected[i], tolerance_factor * tolerance(precision));
+  }
+}
+
+void expect_small_error(const Tensors& found, const Tensors& expected,
+                        fixtures::Precision precision) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const at::Tensor exact = expected[i].to(at::kDouble);
+    const double error = root_mean_square(found[i].cpu().to(at::kDouble).sub(exact));
+    const double limit = tolerance(precision) * root_mean_square(exact);
+    if (error <= limit) continue;
+    std::ostringstream what;
+    what << "output " << i << " differs from the float64 reference by a root mean square of "
+         << error << ", expected at most " << limit;
+    throw std::runtime_error(what.str());
   }
 }
 

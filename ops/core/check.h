@@ -4,6 +4,11 @@
 
 namespace fathom::ops {
 
+/// Largest relative error that rounding explains. It is relative to the element or to the result's
+/// root mean square, whichever is larger, because products and exponentials have far tails. The
+/// reference reads the same rounded inputs; a bf16 result is itself rounded to 2^-9 of its value.
+double tolerance(fixtures::Precision precision);
+
 /// `tensors` on `device`. Those of floating type are converted to `type`; indices keep theirs.
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device);
 
@@ -16,5 +21,10 @@ Tensors cloned(const Tensors& tensors);
 /// ops that round several times. Messages number the outputs from `first`.
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
                   double tolerance_factor = 1, std::size_t first = 0);
+
+/// Throws std::runtime_error where the root mean square of an output's errors is larger than
+/// rounding to `precision` explains, relative to the output's. The shapes must be equal.
+void expect_small_error(const Tensors& found, const Tensors& expected,
+                        fixtures::Precision precision);
 
 }  // namespace fathom::ops

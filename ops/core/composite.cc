@@ -33,13 +33,18 @@ class CompositeOp final : public Op {
     return made;
   }
 
-  Call call(const Tensors& in) const override { return call_of(composite_.forward, in); }
+  Call call(const Tensors& in) const override {
+    if (composite_.prepare != nullptr) composite_.prepare(in);
+    return call_of(composite_.forward, in);
+  }
 
   Call native(const Tensors& in) const override {
     return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
   }
 
-  bool native_in_steps() const override { return composite_.native_in_steps; }
+  Backend backend_in_steps(fixtures::Device /*device*/) const override {
+    return composite_.native_in_steps ? Backend::kNative : Backend::kTorch;
+  }
 
   std::vector<Backend> backends() const override {
     std::vector<Backend> all{Backend::kTorch};

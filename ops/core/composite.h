@@ -14,13 +14,15 @@ struct Composite {
   std::size_t with_gradient;  ///< number of inputs with a gradient
   std::function<Tensors(const Tensors&)> forward;
   std::size_t outputs;
+  /// Moves inputs to where LibTorch reads them in place, before the first call; null: nowhere.
+  std::function<void(const Tensors&)> prepare = nullptr;
   /// Multiply-adds of the matrix products of forward. Only these count as FLOPs (benchdnn's rule).
   double macs;
   double read;       ///< elements of floating type that forward reads
   double written;    ///< elements that forward writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
   std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward in this project's kernels
-  bool native_in_steps = false;                             ///< Op::native_in_steps
+  bool native_in_steps = false;                             ///< the workloads' steps run `native`
   /// Op::problem of both passes, for `vendors`.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
   std::vector<Backend> vendors = {};

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
 #include "ops/core/backend.h"
 #include "ops/core/cost.h"
@@ -34,6 +35,10 @@ class Op {
  public:
   virtual ~Op() = default;
   virtual Cost cost(fixtures::Precision precision) const = 0;
+  /// The same for a device where LibTorch moves other tensors than on the CPU.
+  virtual Cost cost_on(fixtures::Device /*device*/, fixtures::Precision precision) const {
+    return cost(precision);
+  }
   /// Bytes of the inputs that a call never reads (unselected table rows).
   virtual double untouched_bytes(fixtures::Precision /*precision*/) const { return 0; }
   /// New tensors on the CPU with statistics as in a model: fp32, or int64 for indices.
@@ -43,8 +48,10 @@ class Op {
   virtual Call call(const Tensors& inputs) const = 0;
   /// The op in this project's kernels over the same inputs; null where there are none.
   virtual Call native(const Tensors& /*inputs*/) const { return nullptr; }
-  /// Whether the workloads' steps run native() instead of call().
-  virtual bool native_in_steps() const { return false; }
+  /// The backend that the workloads' steps run.
+  virtual Backend backend_in_steps(fixtures::Device /*device*/) const { return Backend::kTorch; }
+  /// Whether a call runs on the CPU even in a step on a GPU.
+  virtual bool on_cpu_only() const { return false; }
   /// Whether a call writes into its inputs, like optimizer updates.
   virtual bool in_place() const { return false; }
   /// Factor on the tolerance for ops that round several times.

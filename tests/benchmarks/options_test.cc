@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/nearest.h"
@@ -146,6 +149,45 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
         << row.name;
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
   }
+}
+
+const std::vector<std::string> kGpuNames{"--benchmark_list_tests", "--fathom_device=cuda",
+                                         "--fathom_precision=fp32,tf32,bf16"};
+
+TEST(Rows, OfAGpuAreListedWithoutOne) {
+  const auto rows = make_rows(parsed(kGpuNames));
+  EXPECT_GT(filtered(rows, "/precision:tf32/").size(), 0U);
+  EXPECT_GT(filtered(rows, "^fixture/host_to_device/").size(), 0U);
+  for (const char* backend : {"torch", "cublas", "cudnn", "native"}) {
+    EXPECT_GT(filtered(rows, std::string("backend:") + backend).size(), 0U) << backend;
+  }
+  EXPECT_EQ(filtered(rows, "backend:onednn").size(), 0U);
+  EXPECT_EQ(filtered(rows, "^op/log_uniform/").size(), 0U) << "it is drawn on the CPU";
+  for (const Row& row : rows) EXPECT_EQ(row.device, fixtures::Device::kCuda) << row.name;
+}
+
+TEST(Rows, OfCtcOnAGpuSayThatTheStepsRunCudnn) {
+  for (const Row& row : filtered(make_rows(parsed(kGpuNames)), "^op/ctc_loss/")) {
+    EXPECT_EQ(row.op->in_steps, row.op->backend == ops::Backend::kCudnn) << row.name;
+  }
+  for (const Row& row : filtered(make_rows(parsed({"--fathom_device=cpu"})), "^op/ctc_loss/")) {
+    EXPECT_EQ(row.op->in_steps, row.op->backend == ops::Backend::kTorch) << row.name;
+  }
+}
+
+TEST(Rows, ThatAVendorRefusesAreDroppedWithOneNoteForEachType) {
+  if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty()) GTEST_SKIP() << "this machine has a GPU";
+  // Without a GPU every call of its libraries fails.
+  std::vector<Row> rows = filtered(make_rows(parsed(kGpuNames)), "^op/(softmax|matmul|relu)/");
+  const std::vector<Row> torch = filtered(rows, "backend:(torch|native)");
+  EXPECT_LT(torch.size(), rows.size());
+  std::vector<std::string> notes;
+  drop_refused(rows, [&](const std::string& note) { notes.push_back(note); });
+  EXPECT_EQ(rows.size(), torch.size());
+  EXPECT_EQ(std::set<std::string>(notes.begin(), notes.end()).size(), notes.size());
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.starts_with("cudnn has no rows of softmax forward in bf16: ");
+  })) << notes.front();
 }
 
 std::size_t matches(const std::string& filter) {

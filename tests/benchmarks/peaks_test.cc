@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "benchmarks/machine/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "benchmarks/output/peaks_json.h"
 
@@ -50,6 +52,19 @@ TEST(MemoryKernels, CountReadAndWrittenBuffers) {
   EXPECT_DOUBLE_EQ(memory_rate(kCopy, buffer, 0.5), 4e6) << "reads one, writes one";
   EXPECT_DOUBLE_EQ(memory_rate(kScale, buffer, 0.5), 4e6) << "reads and writes one";
   EXPECT_DOUBLE_EQ(memory_rate(kAdd, buffer, 0.5), 6e6) << "reads two, writes one";
+}
+
+TEST(LargestProduct, IsSmallerWhereMemoryIsLacking) {
+  const std::vector<int64_t> sides{8, 4, 2};
+  const auto flops = [](int64_t limit) {
+    return [limit](int64_t side) {
+      if (side > limit) throw std::bad_alloc();
+      return static_cast<double>(side);
+    };
+  };
+  EXPECT_EQ(first_that_runs(sides, flops(8)), 8);
+  EXPECT_EQ(first_that_runs(sides, flops(4)), 4);
+  EXPECT_EQ(first_that_runs(sides, flops(1)), 0);
 }
 
 TEST(Peak, IsTheBestThatWasReached) {

@@ -3,6 +3,7 @@
 #include <ATen/ops/isfinite.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/dropout.h>
 
 #include <algorithm>
 #include <cmath>
@@ -100,6 +101,13 @@ TEST_P(EveryWorkload, TrainsInBf16) {
   EXPECT_TRUE(std::isfinite(number(step)));
 }
 
+/// The networks stay in training mode: cuDNN's LSTM has a backward pass only in this mode.
+void disable_dropout(Step& step) {
+  for (const auto& module : step.workload().module().modules()) {
+    if (auto* dropout = module->as<torch::nn::Dropout>()) dropout->eval();
+  }
+}
+
 TEST_P(EveryWorkload, HasTheCpusLossAndGradientsOnCuda) {
   if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
     GTEST_SKIP() << why;
@@ -109,7 +117,7 @@ TEST_P(EveryWorkload, HasTheCpusLossAndGradientsOnCuda) {
   for (const auto device : {fixtures::Device::kCpu, fixtures::Device::kCuda}) {
     auto& step = steps.emplace_back(
         row(), StepOptions{.device = device, .batch = 4, .scale = Scale::kSmall});
-    step.workload().module().eval();  // no dropout
+    disable_dropout(step);
     at::manual_seed(7);
     step.forward();
     step.backward();
@@ -122,6 +130,38 @@ TEST_P(EveryWorkload, HasTheCpusLossAndGradientsOnCuda) {
     const at::Tensor found = parameter->grad().to_dense().cpu();
     EXPECT_LE((found - exact).norm().item<double>(), 1e-2 * exact.norm().item<double>() + 1e-6)
         << parameter.key();
+  }
+}
+
+TEST_P(EveryWorkload, TrainsAndInfersInEveryPrecisionOnCuda) {
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  if (row().dataset == "MNIST") GTEST_SKIP() << "its noise is drawn on the device";
+  using fixtures::Precision;
+  for (const auto mode : {Mode::kTrain, Mode::kInfer}) {
+    const auto first_result = [&](fixtures::Device device, Precision precision) {
+      Step step(row(), {.mode = mode,
+                        .device = device,
+                        .precision = precision,
+                        .batch = 4,
+                        .scale = Scale::kSmall});
+      disable_dropout(step);
+      at::manual_seed(7);
+      step.run();  // with backward pass and update
+      const at::Tensor result = step.result().detach().to(at::kCPU, at::kDouble);
+      step.run();
+      EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
+      return result;
+    };
+    const at::Tensor exact = first_result(fixtures::Device::kCpu, Precision::kFp32);
+    for (const auto& [precision, tolerance] :
+         {std::pair{Precision::kFp32, 1e-3}, std::pair{Precision::kTf32, 2e-2},
+          std::pair{Precision::kBf16, 5e-2}}) {
+      const at::Tensor found = first_result(fixtures::Device::kCuda, precision);
+      EXPECT_LE((found - exact).norm().item<double>(), tolerance * exact.norm().item<double>())
+          << name(mode) << ' ' << name(precision);
+    }
   }
 }
 

@@ -81,5 +81,26 @@ TEST(OpCost, CountsEveryOperandOnce) {
   }
 }
 
+TEST(OpCost, CountsTheMaskOfDropoutInBytesOnAGpu) {
+  using fixtures::Device;
+  using fixtures::Precision;
+  for (const Pass pass : {kForward, kBackward}) {
+    const auto op = make_op("dropout", pass, R"({"sizes": [3, 5], "p": 0.5})");
+    EXPECT_EQ(op->cost_on(Device::kCuda, Precision::kFp32).bytes, (4 + 1 + 4) * 15) << name(pass);
+    EXPECT_EQ(op->cost_on(Device::kCuda, Precision::kBf16).bytes, (2 + 1 + 2) * 15) << name(pass);
+    EXPECT_EQ(op->cost_on(Device::kCpu, Precision::kFp32).bytes, 4 * (pass == kForward ? 30 : 45));
+  }
+}
+
+TEST(OpCost, IsThatOfTheCpuOnAGpuForOtherTypes) {
+  for (const Case& one : op_cases()) {
+    if (one.type == "dropout") continue;
+    const auto op = make_op(one);
+    EXPECT_EQ(op->cost_on(fixtures::Device::kCuda, fixtures::Precision::kFp32).bytes,
+              op->cost(fixtures::Precision::kFp32).bytes)
+        << case_name(one);
+  }
+}
+
 }  // namespace
 }  // namespace fathom::ops

@@ -6,7 +6,9 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "ops/core/check.h"
 #include "ops/kernels/lstm_cell.h"
@@ -170,6 +172,59 @@ TEST(CtcLoss, IsTheSumOverAllPaths) {
     const double expected =
         enumerated_ctc(in[0].select(1, i).narrow(0, 0, frames).contiguous(), labels);
     EXPECT_NEAR(losses[i].item<double>(), expected, 1e-9);
+  }
+}
+
+// ---- tolerances and inputs of the checks
+
+TEST(Tolerances, AreNoLooserInFp32ThanInTf32) {
+  for (const Case& one : op_cases()) {
+    const auto op = make_op(one);
+    const auto limit = [&](Precision precision) {
+      return op->tolerance_factor(precision) * tolerance(precision);
+    };
+    EXPECT_LE(limit(Precision::kFp32), limit(Precision::kTf32)) << case_name(one);
+  }
+}
+
+TEST(Conv2d, MayHaveRareErrorsOfWinogradsTransformsButNoCommonOnes) {
+  const auto op = make_op("conv2d", kForward,
+                          R"({"n": 2, "c": 8, "k": 8, "image": [16, 16], "kernel": [3, 3]})");
+  const Tensors in = op->inputs(3);
+  const at::Tensor exact = op->exact(in)[0];
+  const double rms = exact.norm().item<double>() / std::sqrt(exact.numel());
+  const auto check = [&](const at::Tensor& found) { op->check(in, {found}, Precision::kFp32); };
+  at::Tensor rare = exact.clone();
+  rare.view(-1)[5] += 5e-4 * rms;
+  EXPECT_NO_THROW(check(rare));
+  rare.view(-1)[5] += 1;
+  EXPECT_THROW(check(rare), std::runtime_error);
+  EXPECT_THROW(check(exact + 5e-4 * rms), std::runtime_error);
+}
+
+struct Windows {
+  const char* fields;
+  std::array<int64_t, 2> kernel;
+  std::array<int64_t, 2> dilation;
+};
+
+TEST(MaxPool, HasNoTiesInAWindowOfItsGradientEvenInBf16) {
+  for (const auto& [fields, kernel, dilation] :
+       {Windows{R"({"sizes": [4, 8, 31, 29], "kernel": [3, 3], "stride": [2, 2]})", {3, 3}, {1, 1}},
+        Windows{R"({"sizes": [4, 8, 30, 30], "kernel": [2, 2]})", {2, 2}, {1, 1}},
+        Windows{R"({"sizes": [4, 8, 32, 24], "kernel": [4, 3], "dilation": [2, 3]})",
+                {4, 3},
+                {2, 3}}}) {
+    const at::Tensor x = make_op("max_pool", kBackward, fields)->inputs(3)[0];
+    const at::Tensor windows = x.to(at::kBFloat16)
+                                   .unfold(2, dilation[0] * (kernel[0] - 1) + 1, 1)
+                                   .unfold(3, dilation[1] * (kernel[1] - 1) + 1, 1)
+                                   .slice(4, 0, std::nullopt, dilation[0])
+                                   .slice(5, 0, std::nullopt, dilation[1])
+                                   .reshape({-1, kernel[0] * kernel[1]});
+    const at::Tensor sorted = std::get<0>(windows.sort(1));
+    EXPECT_FALSE(sorted.slice(1, 1).eq(sorted.slice(1, 0, -1)).any().item<bool>()) << fields;
+    EXPECT_NEAR(x.std().item<double>(), 1, 0.2) << fields;
   }
 }
 

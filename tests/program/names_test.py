@@ -82,12 +82,18 @@ def families(names):
     return lines
 
 
-def listed():
-    """The program's names, with those of oneDNN's bf16, which some CPUs lack."""
-    options = ["--fathom_device=cpu", "--fathom_threads=1", "--fathom_precision=fp32,bf16"]
+def listed_on(device, precisions, *options):
+    """The program's names on a device. Those on a GPU need none."""
+    options = [f"--fathom_device={device}", f"--fathom_precision={precisions}", *options]
     result = run("--benchmark_list_tests", *options)
     assert result.returncode == 0, result.stderr
-    names = result.stdout.splitlines()
+    return result.stdout.splitlines()
+
+
+def listed():
+    """The program's names, with those of oneDNN's bf16, which some CPUs lack."""
+    names = listed_on("cpu", "fp32,bf16", "--fathom_threads=1")
+    names += listed_on("cuda", "fp32,tf32,bf16")
     vendor = [name for name in names if "/backend:onednn/" in name]
     bf16 = [name.replace("/precision:fp32/", "/precision:bf16/") for name in vendor]
     return list(dict.fromkeys(names + bf16))

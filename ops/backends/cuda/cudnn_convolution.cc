@@ -1,21 +1,20 @@
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
-#include <tuple>
+#include <utility>
 
-#include "ops/backends/cuda/cudnn_descriptors.h"
+#include "ops/backends/cuda/cudnn_layer.h"
 
 namespace fathom::ops::cuda {
 namespace {
 
 constexpr std::size_t kMaxWorkspace = std::size_t{1} << 30;
-constexpr int kMaxAlgorithms = 32;  // cuDNN lists an algorithm once per math type
-
-using Filter =
-    Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
-using Convolution = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
-                               cudnnDestroyConvolutionDescriptor>;
+constexpr int kMaxAlgorithms = 32;      // cuDNN lists an algorithm once per math type
+constexpr std::size_t kCandidates = 3;  // cuDNN's fastest in a layout, which are timed again
+constexpr std::array kLayouts{CUDNN_TENSOR_NCHW, CUDNN_TENSOR_NHWC};
 
 const char* describe(cudnnMathType_t math) {
   switch (math) {
@@ -31,150 +30,207 @@ const char* describe(cudnnMathType_t math) {
   return "";
 }
 
-/// The descriptors and data of all passes.
-struct Layer {
-  Layer(const ConvolutionProblem& problem, const Target& target)
-      : handle(cudnn_handle(target.stream)),
-        x(tensor(problem.x)),
-        y(tensor(problem.y)),
-        x_data(problem.x.data),
-        w_data(problem.w.data),
-        y_data(problem.y.data) {
-    expect_contiguous(problem.w);
-    const auto& sizes = problem.w.sizes;
-    check(cudnnSetFilter4dDescriptor(w, data_type(problem.w.element), CUDNN_TENSOR_NCHW,
-                                     to_int(sizes[0]), to_int(sizes[1]), to_int(sizes[2]),
-                                     to_int(sizes[3])));
-    const auto& [stride, padding, dilation] =
-        std::tie(problem.stride, problem.padding, problem.dilation);
-    check(cudnnSetConvolution2dDescriptor(
-        convolution, to_int(padding[0]), to_int(padding[1]), to_int(stride[0]), to_int(stride[1]),
-        to_int(dilation[0]), to_int(dilation[1]), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    check(cudnnSetConvolutionGroupCount(convolution, to_int(problem.groups)));
-    check(cudnnSetConvolutionMathType(convolution, math_type(problem.x.element, target.tf32)));
-    if (!problem.bias) return;
-    expect_contiguous(*problem.bias);
-    bias = contiguous_tensor(problem.bias->element, {1, sizes[0], 1, 1});
-    bias_data = problem.bias->data;
-  }
-
-  cudnnHandle_t handle;
-  Tensor x, y, bias;
-  Filter w;
-  Convolution convolution;
-  void *x_data, *w_data, *y_data;
-  void* bias_data = nullptr;
-};
-
 template <typename Name>
 struct Algorithm {
   Name name;
   cudnnMathType_t math;
+  cudnnTensorFormat_t layout;
+  bool fused;  ///< with the bias in one kernel
   std::size_t workspace;
 };
 
-/// The fastest algorithm that cuDNN's `find` measured. With `fp32`, only those with fp32
-/// multiply-adds count: `find` also measures other math types.
-template <typename Timed, typename Find>
-Algorithm<decltype(Timed::algo)> fastest(bool fp32, const Find& find) {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check(cudaMemGetInfo(&free, &total));
-  const std::size_t max_workspace = std::min(kMaxWorkspace, free / 2);
-  const Memory scratch = allocate(max_workspace);
-  std::array<Timed, kMaxAlgorithms> timed{};
-  int count = 0;
-  check(find(kMaxAlgorithms, &count, timed.data(), scratch.get(), max_workspace));
-  const Timed* const end = timed.data() + count;
-  const Timed* const found = std::find_if<const Timed*>(timed.data(), end, [&](const Timed& one) {
-    return one.status == CUDNN_STATUS_SUCCESS && (!fp32 || one.mathType == CUDNN_FMA_MATH);
-  });
-  if (found == end) throw std::runtime_error("cuDNN has no algorithm for this convolution");
-  return {found->algo, found->mathType, found->memory};
-}
+// A pass: cuDNN's search, the size of an algorithm's workspace, its run, and what it writes.
 
-/// `run` takes the layer, the algorithm, and the memory and size of its workspace.
-template <typename Timed, typename Find, typename Run>
-Plan plan(const ConvolutionProblem& problem, const Target& target, const Layer& layer,
-          const Find& find, const Run& run) {
-  const bool fp32 = problem.x.element == Element::kFp32 && !target.tf32;
-  Key key{static_cast<int64_t>(problem.writes), static_cast<int64_t>(target.tf32), problem.groups};
+struct Forward {
+  using Timed = cudnnConvolutionFwdAlgoPerf_t;
+  using Name = cudnnConvolutionFwdAlgo_t;
+
+  static cudnnStatus_t find(const Layer& l, int* count, Timed* timed, void* scratch,
+                            std::size_t bytes) {
+    return cudnnFindConvolutionForwardAlgorithmEx(l.handle, l.x_desc, l.x.data(), l.w_desc,
+                                                  l.w.data(), l.convolution, l.y_desc, l.y.data(),
+                                                  kMaxAlgorithms, count, timed, scratch, bytes);
+  }
+  static cudnnStatus_t workspace(const Layer& l, Name name, std::size_t* bytes) {
+    return cudnnGetConvolutionForwardWorkspaceSize(l.handle, l.x_desc, l.w_desc, l.convolution,
+                                                   l.y_desc, name, bytes);
+  }
+  /// Only with this algorithm cuDNN fuses a bias without an activation.
+  static bool fuses(const Layer& l, Name name) {
+    return l.bias != nullptr && name == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
+  }
+  static void run(const Layer& l, const Algorithm<Name>& by, void* scratch) {
+    if (by.fused) {
+      check(cudnnConvolutionBiasActivationForward(
+          l.handle, &kOne, l.x_desc, l.x.data(), l.w_desc, l.w.data(), l.convolution, by.name,
+          scratch, by.workspace, &kZero, l.y_desc, l.y.data(), l.bias_desc, l.bias, l.identity,
+          l.y_desc, l.y.data()));
+      return;
+    }
+    check(cudnnConvolutionForward(l.handle, &kOne, l.x_desc, l.x.data(), l.w_desc, l.w.data(),
+                                  l.convolution, by.name, scratch, by.workspace, &kZero, l.y_desc,
+                                  l.y.data()));
+    if (l.bias != nullptr)
+      check(cudnnAddTensor(l.handle, &kOne, l.bias_desc, l.bias, &kOne, l.y_desc, l.y.data()));
+  }
+  static const Image& output(const Layer& l) { return l.y; }
+};
+
+struct BackwardData {
+  using Timed = cudnnConvolutionBwdDataAlgoPerf_t;
+  using Name = cudnnConvolutionBwdDataAlgo_t;
+
+  static cudnnStatus_t find(const Layer& l, int* count, Timed* timed, void* scratch,
+                            std::size_t bytes) {
+    return cudnnFindConvolutionBackwardDataAlgorithmEx(
+        l.handle, l.w_desc, l.w.data(), l.y_desc, l.y.data(), l.convolution, l.x_desc, l.x.data(),
+        kMaxAlgorithms, count, timed, scratch, bytes);
+  }
+  static cudnnStatus_t workspace(const Layer& l, Name name, std::size_t* bytes) {
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(l.handle, l.w_desc, l.y_desc, l.convolution,
+                                                        l.x_desc, name, bytes);
+  }
+  static bool fuses(const Layer& /*layer*/, Name /*name*/) { return false; }
+  static void run(const Layer& l, const Algorithm<Name>& by, void* scratch) {
+    check(cudnnConvolutionBackwardData(l.handle, &kOne, l.w_desc, l.w.data(), l.y_desc, l.y.data(),
+                                       l.convolution, by.name, scratch, by.workspace, &kZero,
+                                       l.x_desc, l.x.data()));
+  }
+  static const Image& output(const Layer& l) { return l.x; }
+};
+
+struct BackwardFilter {
+  using Timed = cudnnConvolutionBwdFilterAlgoPerf_t;
+  using Name = cudnnConvolutionBwdFilterAlgo_t;
+
+  static cudnnStatus_t find(const Layer& l, int* count, Timed* timed, void* scratch,
+                            std::size_t bytes) {
+    return cudnnFindConvolutionBackwardFilterAlgorithmEx(
+        l.handle, l.x_desc, l.x.data(), l.y_desc, l.y.data(), l.convolution, l.w_desc, l.w.data(),
+        kMaxAlgorithms, count, timed, scratch, bytes);
+  }
+  static cudnnStatus_t workspace(const Layer& l, Name name, std::size_t* bytes) {
+    return cudnnGetConvolutionBackwardFilterWorkspaceSize(l.handle, l.x_desc, l.y_desc,
+                                                          l.convolution, l.w_desc, name, bytes);
+  }
+  static bool fuses(const Layer& /*layer*/, Name /*name*/) { return false; }
+  static void run(const Layer& l, const Algorithm<Name>& by, void* scratch) {
+    check(cudnnConvolutionBackwardFilter(l.handle, &kOne, l.x_desc, l.x.data(), l.y_desc,
+                                         l.y.data(), l.convolution, by.name, scratch, by.workspace,
+                                         &kZero, l.w_desc, l.w.data()));
+    if (l.bias != nullptr)
+      check(cudnnConvolutionBackwardBias(l.handle, &kOne, l.y_desc, l.y.data(), &kZero, l.bias_desc,
+                                         l.bias));
+  }
+  static const Image& output(const Layer& l) { return l.w; }
+};
+
+/// A search among the algorithms of both layouts. cuDNN's own search ranks those of one layout; the
+/// first ones are timed with their bias.
+template <typename Pass>
+class Search {
+ public:
+  using Choice = Algorithm<typename Pass::Name>;
+
+  Search(const ConvolutionProblem& problem, const Target& target)
+      : target_(target), fp32_(problem.x.element == Element::kFp32 && !target.tf32) {
+    release_cached_memory();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check(cudaMemGetInfo(&free, &total));
+    scratch_bytes_ = std::min(kMaxWorkspace, free / 4);
+    scratch_ = allocate(scratch_bytes_);
+    for (const auto layout : kLayouts) {
+      trying([&] { search(Layer(problem, target, layout), layout); });
+    }
+    if (best_ == kNone) throw std::runtime_error(why_);
+  }
+
+  const Choice& fastest() const { return fastest_; }
+
+ private:
+  static constexpr float kNone = std::numeric_limits<float>::infinity();
+
+  /// Not every layout and algorithm runs every problem.
+  template <typename Try>
+  void trying(const Try& run) {
+    try {
+      run();
+    } catch (const std::runtime_error& error) {
+      why_ = error.what();
+    }
+  }
+
+  void search(const Layer& layer, cudnnTensorFormat_t layout) {
+    std::array<typename Pass::Timed, kMaxAlgorithms> timed{};
+    int count = 0;
+    check(Pass::find(layer, &count, timed.data(), scratch_.get(), scratch_bytes_));
+    std::set<std::pair<typename Pass::Name, cudnnMathType_t>> tried;
+    for (int i = 0; i < count && tried.size() < kCandidates; ++i) {
+      const auto& one = timed[static_cast<std::size_t>(i)];
+      // cuDNN also ranks TF32 where FMA is asked for. The algorithm may have a kernel of both.
+      const cudnnMathType_t math = fp32_ ? CUDNN_FMA_MATH : one.mathType;
+      if (one.status != CUDNN_STATUS_SUCCESS || !tried.emplace(one.algo, math).second) continue;
+      for (const bool fused : {false, true}) {
+        if (fused && !Pass::fuses(layer, one.algo)) continue;
+        trying([&] { time(layer, {one.algo, math, layout, fused, 0}); });
+      }
+    }
+  }
+
+  void time(const Layer& layer, Choice choice) {
+    check(cudnnSetConvolutionMathType(layer.convolution, choice.math));
+    check(Pass::workspace(layer, choice.name, &choice.workspace));
+    if (choice.workspace > scratch_bytes_) return;
+    const float milliseconds =
+        best_milliseconds(target_.stream, [&] { Pass::run(layer, choice, scratch_.get()); });
+    if (milliseconds >= best_) return;
+    best_ = milliseconds;
+    fastest_ = choice;
+  }
+
+  Target target_;
+  bool fp32_;
+  std::size_t scratch_bytes_ = 0;
+  Memory scratch_;
+  float best_ = kNone;
+  Choice fastest_{};
+  std::string why_ = "cuDNN has no algorithm for this convolution";
+};
+
+template <typename Pass>
+Plan plan(const ConvolutionProblem& problem, const Target& target) {
+  Key key{static_cast<int64_t>(problem.writes), static_cast<int64_t>(target.tf32), problem.groups,
+          static_cast<int64_t>(problem.bias.has_value())};
   for (const auto& pair : {problem.stride, problem.padding, problem.dilation})
     key.insert(key.end(), pair.begin(), pair.end());
   for (const Buffer* buffer : {&problem.x, &problem.w, &problem.y}) add(key, *buffer);
-  const auto found = autotuned(key, [&] { return fastest<Timed>(fp32, find); });
+  const auto found = autotuned(key, [&] { return Search<Pass>(problem, target).fastest(); });
   const auto algorithm = found.choice;
+  const Layer layer(problem, target, algorithm.layout);
   check(cudnnSetConvolutionMathType(layer.convolution, algorithm.math));
-  return {.implementation = "algo " + std::to_string(algorithm.name) + describe(algorithm.math),
-          .run =
-              [layer, algorithm, run, scratch = workspace(algorithm.workspace)] {
-                run(layer, algorithm.name, scratch.get(), algorithm.workspace);
-              },
-          .workspace_bytes = algorithm.workspace,
-          .search_us = found.us};
+  return {
+      .implementation = "algo " + std::to_string(algorithm.name) + describe(algorithm.math) +
+                        (algorithm.layout == CUDNN_TENSOR_NHWC ? " NHWC" : " NCHW") +
+                        (algorithm.fused ? " with bias" : ""),
+      .run = [layer, algorithm,
+              scratch =
+                  workspace(algorithm.workspace)] { Pass::run(layer, algorithm, scratch.get()); },
+      .write_outputs = [layer, stream = target.stream] { Pass::output(layer).write_back(stream); },
+      .workspace_bytes = algorithm.workspace,
+      .search_us = found.us};
 }
 
 }  // namespace
 
 Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target) {
-  const Layer one(problem, target);
   switch (problem.writes) {
-    case ConvolutionProblem::Writes::kY: {
-      Activation identity;
-      check(cudnnSetActivationDescriptor(identity, CUDNN_ACTIVATION_IDENTITY,
-                                         CUDNN_NOT_PROPAGATE_NAN, 0));
-      return plan<cudnnConvolutionFwdAlgoPerf_t>(
-          problem, target, one,
-          [&](int requested, int* count, auto* timed, void* scratch, std::size_t bytes) {
-            return cudnnFindConvolutionForwardAlgorithmEx(
-                one.handle, one.x, one.x_data, one.w, one.w_data, one.convolution, one.y,
-                one.y_data, requested, count, timed, scratch, bytes);
-          },
-          [identity](const Layer& l, auto algorithm, void* scratch, std::size_t bytes) {
-            // Only with this algorithm cuDNN fuses a bias without an activation.
-            if (l.bias_data != nullptr &&
-                algorithm == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) {
-              check(cudnnConvolutionBiasActivationForward(
-                  l.handle, &kOne, l.x, l.x_data, l.w, l.w_data, l.convolution, algorithm, scratch,
-                  bytes, &kZero, l.y, l.y_data, l.bias, l.bias_data, identity, l.y, l.y_data));
-              return;
-            }
-            check(cudnnConvolutionForward(l.handle, &kOne, l.x, l.x_data, l.w, l.w_data,
-                                          l.convolution, algorithm, scratch, bytes, &kZero, l.y,
-                                          l.y_data));
-            if (l.bias_data != nullptr)
-              check(cudnnAddTensor(l.handle, &kOne, l.bias, l.bias_data, &kOne, l.y, l.y_data));
-          });
-    }
+    case ConvolutionProblem::Writes::kY:
+      return plan<Forward>(problem, target);
     case ConvolutionProblem::Writes::kX:
-      return plan<cudnnConvolutionBwdDataAlgoPerf_t>(
-          problem, target, one,
-          [&](int requested, int* count, auto* timed, void* scratch, std::size_t bytes) {
-            return cudnnFindConvolutionBackwardDataAlgorithmEx(
-                one.handle, one.w, one.w_data, one.y, one.y_data, one.convolution, one.x,
-                one.x_data, requested, count, timed, scratch, bytes);
-          },
-          [](const Layer& l, auto algorithm, void* scratch, std::size_t bytes) {
-            check(cudnnConvolutionBackwardData(l.handle, &kOne, l.w, l.w_data, l.y, l.y_data,
-                                               l.convolution, algorithm, scratch, bytes, &kZero,
-                                               l.x, l.x_data));
-          });
+      return plan<BackwardData>(problem, target);
     case ConvolutionProblem::Writes::kW:
-      return plan<cudnnConvolutionBwdFilterAlgoPerf_t>(
-          problem, target, one,
-          [&](int requested, int* count, auto* timed, void* scratch, std::size_t bytes) {
-            return cudnnFindConvolutionBackwardFilterAlgorithmEx(
-                one.handle, one.x, one.x_data, one.y, one.y_data, one.convolution, one.w,
-                one.w_data, requested, count, timed, scratch, bytes);
-          },
-          [](const Layer& l, auto algorithm, void* scratch, std::size_t bytes) {
-            check(cudnnConvolutionBackwardFilter(l.handle, &kOne, l.x, l.x_data, l.y, l.y_data,
-                                                 l.convolution, algorithm, scratch, bytes, &kZero,
-                                                 l.w, l.w_data));
-            if (l.bias_data != nullptr)
-              check(cudnnConvolutionBackwardBias(l.handle, &kOne, l.y, l.y_data, &kZero, l.bias,
-                                                 l.bias_data));
-          });
+      return plan<BackwardFilter>(problem, target);
   }
   throw std::logic_error("unknown ConvolutionProblem::Writes");
 }

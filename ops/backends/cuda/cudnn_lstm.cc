@@ -1,8 +1,12 @@
 #include <array>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "ops/backends/cuda/cudnn_descriptors.h"
 
@@ -16,6 +20,61 @@ using Dropout = Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescripto
                            cudnnDestroyDropoutDescriptor>;
 
 constexpr int kGates = 4;  // i, f, g, o, in the order of LstmProblem
+
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+
+/// The reserve space of a forward pass, which a backward pass reads and overwrites. Two copies take
+/// turns: one is restored on another stream while a pass uses the other one, so that no pass waits
+/// for a copy.
+class Reserve {
+ public:
+  Reserve(Memory kept, std::size_t bytes, cudaStream_t stream)
+      : kept_(std::move(kept)), bytes_(bytes), stream_(stream) {
+    cudaStream_t made = nullptr;
+    // LibTorch's stream is the default one, on which other streams wait unless they are of this
+    // kind.
+    check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    copies_stream_.reset(made);
+    for (Copy& copy : copies_) {
+      copy.data = allocate(bytes_);
+      release(copy);
+    }
+  }
+
+  /// Calls use(memory), which enqueues the pass on the stream.
+  template <typename Use>
+  void with_copy(const Use& use) {
+    Copy& copy = copies_[next_];
+    next_ = 1 - next_;
+    check(cudaStreamWaitEvent(stream_, copy.restored.get()));
+    use(copy.data.get());
+    release(copy);
+  }
+
+ private:
+  struct Copy {
+    Memory data;
+    Event used = event(cudaEventDisableTiming);
+    Event restored = event(cudaEventDisableTiming);
+  };
+
+  void release(Copy& copy) {
+    check(cudaEventRecord(copy.used.get(), stream_));
+    check(cudaStreamWaitEvent(copies_stream_.get(), copy.used.get()));
+    check(cudaMemcpyAsync(copy.data.get(), kept_.get(), bytes_, cudaMemcpyDeviceToDevice,
+                          copies_stream_.get()));
+    check(cudaEventRecord(copy.restored.get(), copies_stream_.get()));
+  }
+
+  Memory kept_;
+  std::size_t bytes_;
+  cudaStream_t stream_;
+  std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream> copies_stream_;
+  std::array<Copy, 2> copies_;
+  std::size_t next_ = 0;
+};
 
 /// A layer in one of cuDNN's algorithms, with all memory that it needs.
 class Lstm {
@@ -38,12 +97,12 @@ class Lstm {
     if (!problem_.gradients) return;
     y_ = allocate(bytes(problem_.y));
     run_forward(y_.get(), nullptr, nullptr);
-    fresh_reserve_ = allocate(reserve_bytes_);
-    copy_reserve(fresh_reserve_, reserve_);
+    copies_.emplace(reserve_, reserve_bytes_, stream_);
     dweights_ = allocate(weight_bytes_);
+    clear_weight_gradients();
   }
 
-  void run() const {
+  void run() {
     if (problem_.gradients) {
       run_backward();
     } else {
@@ -51,9 +110,12 @@ class Lstm {
     }
   }
 
-  /// Copies the gradients of the weights out of cuDNN's weight space.
-  void write_outputs() const {
+  /// Runs the backward pass once more, because each one adds to the gradients of the weights, and
+  /// copies these out of cuDNN's weight space.
+  void write_outputs() {
     if (!problem_.gradients) return;
+    clear_weight_gradients();
+    run_backward();
     each_weight(dweights_.get(), *problem_.gradients,
                 [&](const Rows& packed, const Rows& given) { copy(given, packed, stream_); });
   }
@@ -117,29 +179,29 @@ class Lstm {
                           reserve_bytes_, reserve_.get()));
   }
 
-  void run_backward() const {
+  void run_backward() {
     const auto& inputs = problem_.inputs;
     const auto& gradients = *problem_.gradients;
-    copy_reserve(reserve_, fresh_reserve_);                              // cuDNN overwrites it
-    check(cudaMemsetAsync(dweights_.get(), 0, weight_bytes_, stream_));  // cuDNN adds to them
-    check(cudnnRNNBackwardData_v8(handle_, rnn_, lengths(), ys_, y_.get(), problem_.y.data, xs_,
-                                  gradients.x.data, state_, inputs.h.data, last_h(),
-                                  gradients.h.data, state_, inputs.c.data, problem_.last_c.data,
-                                  gradients.c.data, weight_bytes_, weights_.get(), scratch_bytes_,
-                                  scratch_.get(), reserve_bytes_, reserve_.get()));
-    check(cudnnRNNBackwardWeights_v8(handle_, rnn_, CUDNN_WGRAD_MODE_ADD, lengths(), xs_,
-                                     inputs.x.data, state_, inputs.h.data, ys_, y_.get(),
-                                     weight_bytes_, dweights_.get(), scratch_bytes_, scratch_.get(),
-                                     reserve_bytes_, reserve_.get()));
+    copies_->with_copy([&](void* reserve) {
+      check(cudnnRNNBackwardData_v8(handle_, rnn_, lengths(), ys_, y_.get(), problem_.y.data, xs_,
+                                    gradients.x.data, state_, inputs.h.data, last_h(),
+                                    gradients.h.data, state_, inputs.c.data, problem_.last_c.data,
+                                    gradients.c.data, weight_bytes_, weights_.get(), scratch_bytes_,
+                                    scratch_.get(), reserve_bytes_, reserve));
+      check(cudnnRNNBackwardWeights_v8(handle_, rnn_, CUDNN_WGRAD_MODE_ADD, lengths(), xs_,
+                                       inputs.x.data, state_, inputs.h.data, ys_, y_.get(),
+                                       weight_bytes_, dweights_.get(), scratch_bytes_,
+                                       scratch_.get(), reserve_bytes_, reserve));
+    });
+  }
+
+  void clear_weight_gradients() const {
+    check(cudaMemsetAsync(dweights_.get(), 0, weight_bytes_, stream_));
   }
 
   void* last_h() const { return problem_.last_h ? problem_.last_h->data : nullptr; }
 
   const int32_t* lengths() const { return static_cast<const int32_t*>(lengths_.get()); }
-
-  void copy_reserve(const Memory& to, const Memory& from) const {
-    check(cudaMemcpyAsync(to.get(), from.get(), reserve_bytes_, cudaMemcpyDeviceToDevice, stream_));
-  }
 
   LstmProblem problem_;
   cudaStream_t stream_;
@@ -151,7 +213,8 @@ class Lstm {
   std::size_t weight_bytes_ = 0;
   std::size_t scratch_bytes_ = 0;
   std::size_t reserve_bytes_ = 0;
-  Memory lengths_, weights_, dweights_, scratch_, reserve_, fresh_reserve_, y_;
+  Memory lengths_, weights_, dweights_, scratch_, reserve_, y_;
+  std::optional<Reserve> copies_;  ///< of the reserve space, for the backward pass
 };
 
 struct NamedAlgorithm {
@@ -170,7 +233,7 @@ NamedAlgorithm fastest(const LstmProblem& problem, const Target& target) {
   std::string why;
   for (const NamedAlgorithm& one : kAlgorithms) {
     try {
-      const Lstm lstm(problem, target, one.algorithm);
+      Lstm lstm(problem, target, one.algorithm);
       const float milliseconds = best_milliseconds(target.stream, [&] { lstm.run(); });
       if (milliseconds >= best) continue;
       best = milliseconds;
@@ -190,7 +253,7 @@ Plan cudnn_plan(const LstmProblem& problem, const Target& target) {
           static_cast<int64_t>(problem.inputs.biases.size())};
   for (const Buffer* buffer : {&problem.inputs.x, &problem.inputs.h}) add(key, *buffer);
   const auto found = autotuned(key, [&] { return fastest(problem, target); });
-  const auto lstm = std::make_shared<const Lstm>(problem, target, found.choice.algorithm);
+  const auto lstm = std::make_shared<Lstm>(problem, target, found.choice.algorithm);
   return {.implementation = found.choice.name,
           .run = [lstm] { lstm->run(); },
           .write_outputs = [lstm] { lstm->write_outputs(); },

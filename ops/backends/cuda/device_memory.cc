@@ -1,29 +1,17 @@
 #include "ops/backends/cuda/device_memory.h"
 
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_bf16.h>
 
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
 namespace fathom::ops::cuda {
 namespace {
 
 constexpr int kTries = 5;
-
-struct DestroyEvent {
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-
-using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
-
-Event event() {
-  cudaEvent_t made = nullptr;
-  check(cudaEventCreate(&made));
-  return Event(made);
-}
 
 std::size_t count(const Buffer& buffer) {
   std::size_t elements = 1;
@@ -34,13 +22,20 @@ std::size_t count(const Buffer& buffer) {
 }  // namespace
 
 void check(cudaError_t status) {
-  if (status != cudaSuccess)
-    throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
+  if (status == cudaSuccess) return;
+  cudaGetLastError();
+  throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
+
+void release_cached_memory() { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
 Memory allocate(std::size_t bytes) {
   void* data = nullptr;
-  if (bytes > 0) check(cudaMalloc(&data, bytes));
+  if (bytes > 0 && cudaMalloc(&data, bytes) != cudaSuccess) {
+    cudaGetLastError();  // clears the error
+    release_cached_memory();
+    check(cudaMalloc(&data, bytes));
+  }
   return {data, cudaFree};
 }
 
@@ -125,6 +120,12 @@ void write(const std::vector<float>& values, const Buffer& buffer, cudaStream_t 
   } else {
     copy(values.data());
   }
+}
+
+Event event(unsigned flags) {
+  cudaEvent_t made = nullptr;
+  check(cudaEventCreateWithFlags(&made, flags));
+  return Event(made);
 }
 
 float best_milliseconds(cudaStream_t stream, const std::function<void()>& run) {

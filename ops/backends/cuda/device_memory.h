@@ -5,19 +5,24 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "ops/core/problem.h"
 
 namespace fathom::ops::cuda {
 
-/// Throws std::runtime_error with CUDA's message where `status` is an error.
+/// Throws std::runtime_error with CUDA's message where `status` is an error, and clears it: the
+/// next check of a kernel's launch would report it again.
 void check(cudaError_t status);
+
+/// Frees the memory that LibTorch's caching allocator holds but does not use.
+void release_cached_memory();
 
 /// Memory of the current device.
 using Memory = std::shared_ptr<void>;
 
-/// Allocates on the current device; null for 0 bytes.
+/// Allocates on the current device, a second time after release_cached_memory(); null for 0 bytes.
 Memory allocate(std::size_t bytes);
 
 /// Scratch memory for a library. Kernels share it, because they run one after the other.
@@ -43,6 +48,14 @@ void copy(const Rows& to, const Rows& from, cudaStream_t stream);
 // Copy the elements of a contiguous buffer to or from the host, and wait for the stream.
 std::vector<float> read(const Buffer& buffer, cudaStream_t stream);
 void write(const std::vector<float>& values, const Buffer& buffer, cudaStream_t stream);
+
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
+};
+
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+
+Event event(unsigned flags = cudaEventDefault);
 
 /// The shortest time of a few runs after a warm-up, in milliseconds.
 float best_milliseconds(cudaStream_t stream, const std::function<void()>& run);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
+#include "ops/backends/cuda/device_memory.h"
 #include "ops/kernels/cuda/library.h"
 
 namespace fathom::ops {
@@ -14,11 +16,15 @@ constexpr int kBlocksPerProcessor = 8;
 constexpr int kChains = 8;
 constexpr int kRounds = 1 << 14;
 constexpr int kTries = 5;
-constexpr size_t kCopied = size_t{1} << 30;
+constexpr size_t kBuffer = size_t{1} << 30;
+constexpr int kLoads = 4;            // of 16 bytes, per thread
+constexpr int kSmallNumbers = 0x3c;  // repeated four times a float near 0.01
 
-/// Independent chains of multiply-adds in registers. The store keeps the compiler from removing
-/// them.
-__global__ void multiply_add(float* sink, float factor, float start) {
+/// A store to it keeps the compiler from removing what a kernel computes.
+__device__ float sink;
+
+/// Independent chains of multiply-adds in registers.
+__global__ void multiply_add(float factor, float start) {
   float chains[kChains];
   for (float& chain : chains) chain = start + threadIdx.x;
   for (int round = 0; round < kRounds; ++round) {
@@ -27,7 +33,7 @@ __global__ void multiply_add(float* sink, float factor, float start) {
   }
   float sum = 0;
   for (const float chain : chains) sum += chain;
-  if (sum == -1) *sink = sum;
+  if (sum == -1) sink = sum;
 }
 
 /// The shortest time of kTries launches after a warm-up, in seconds; 0 where CUDA reports an error.
@@ -71,24 +77,106 @@ double multiply_add_flops() {
   cudaDeviceProp device{};
   if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return 0;
   const int blocks = kBlocksPerProcessor * device.multiProcessorCount;
-  float* sink = nullptr;
-  if (cudaMalloc(&sink, sizeof(float)) != cudaSuccess) return 0;
-  const double seconds =
-      best_seconds([&] { multiply_add<<<blocks, kThreads>>>(sink, 0.5F, 1.0F); });
-  cudaFree(sink);
+  const double seconds = best_seconds([&] { multiply_add<<<blocks, kThreads>>>(0.5F, 1.0F); });
   return rate(2.0 * kChains * kRounds * kThreads * blocks, seconds);
 }
 
-double copy_bytes() {
-  void* from = nullptr;
-  void* to = nullptr;
-  double seconds = 0;
-  if (cudaMalloc(&from, kCopied) == cudaSuccess && cudaMalloc(&to, kCopied) == cudaSuccess) {
-    seconds = best_seconds([&] { cudaMemcpyAsync(to, from, kCopied, cudaMemcpyDeviceToDevice); });
+/// What a kernel writes at an index, or sums.
+struct Copied {
+  const float4* from;
+
+  __device__ float4 operator()(int64_t i) const { return from[i]; }
+};
+
+struct Scaled {
+  const float4* from;
+  float factor;
+
+  __device__ float4 operator()(int64_t i) const {
+    const float4 x = from[i];
+    return {x.x * factor, x.y * factor, x.z * factor, x.w * factor};
   }
-  cudaFree(from);
-  cudaFree(to);
-  return rate(2.0 * kCopied, seconds);
+};
+
+struct Added {
+  const float4* from;
+  const float4* more;
+
+  __device__ float4 operator()(int64_t i) const {
+    const float4 x = from[i];
+    const float4 y = more[i];
+    return {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+  }
+};
+
+/// Loads the values of this thread at once, so that enough loads are under way to keep the memory
+/// busy.
+template <typename Value>
+__device__ int64_t load(const Value& value, float4 (&values)[kLoads]) {
+  const int64_t first = int64_t{blockIdx.x} * kLoads * kThreads + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < kLoads; ++i) values[i] = value(first + i * kThreads);
+  return first;
+}
+
+template <typename Value>
+__global__ void write_values(float4* to, Value value) {
+  float4 values[kLoads];
+  const int64_t first = load(value, values);
+#pragma unroll
+  for (int i = 0; i < kLoads; ++i) to[first + i * kThreads] = values[i];
+}
+
+__global__ void read_values(Copied value) {
+  float4 values[kLoads];
+  load(value, values);
+  float sum = 0;
+#pragma unroll
+  for (const float4& x : values) sum += x.x + x.y + x.z + x.w;
+  if (sum == -1) sink = sum;
+}
+
+/// Two buffers of equal size: kBuffer bytes or what fits, but at least four times the L2 cache.
+struct TwoBuffers {
+  size_t bytes = kBuffer;  // a power of two, so that blocks divide it
+  cuda::Memory first = nullptr;
+  cuda::Memory second = nullptr;
+
+  explicit TwoBuffers(size_t l2_bytes) {
+    const size_t least = std::max(4 * l2_bytes, sizeof(float4) * kLoads * kThreads);
+    for (; second == nullptr && bytes >= least; bytes /= 2) {
+      try {
+        first = cuda::allocate(bytes);
+        second = cuda::allocate(bytes);
+        return;
+      } catch (const std::runtime_error&) {  // half of it may fit
+        first = nullptr;
+      }
+    }
+  }
+};
+
+CudaMemorySeconds memory_seconds() {
+  cudaDeviceProp device{};
+  if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return {};
+  cuda::release_cached_memory();
+  const TwoBuffers buffers(static_cast<size_t>(device.l2CacheSize));
+  if (buffers.second == nullptr) return {};
+  auto* const from = static_cast<float4*>(buffers.first.get());
+  auto* const to = static_cast<float4*>(buffers.second.get());
+  for (void* buffer : {buffers.first.get(), buffers.second.get()})
+    cudaMemset(buffer, kSmallNumbers, buffers.bytes);
+  const auto blocks = static_cast<unsigned>(buffers.bytes / (sizeof(float4) * kLoads * kThreads));
+  const auto seconds_to_write = [&](const auto& value) {
+    return best_seconds([&] { write_values<<<blocks, kThreads>>>(to, value); });
+  };
+  const double driver =
+      best_seconds([&] { cudaMemcpyAsync(to, from, buffers.bytes, cudaMemcpyDeviceToDevice); });
+  return {.bytes = static_cast<double>(buffers.bytes),
+          .read = best_seconds([&] { read_values<<<blocks, kThreads>>>(Copied{from}); }),
+          .copy = std::min(driver, seconds_to_write(Copied{from})),
+          .scale = seconds_to_write(Scaled{to, 1}),
+          .add = seconds_to_write(Added{to, from})};
 }
 
 }  // namespace
@@ -98,7 +186,7 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
   static constexpr fathom::ops::CudaLibrary kLibrary{
       .device = fathom::ops::device,
       .multiply_add_flops = fathom::ops::multiply_add_flops,
-      .copy_bytes = fathom::ops::copy_bytes,
+      .memory_seconds = fathom::ops::memory_seconds,
       .response_norm = fathom::ops::response_norm,
       .response_norm_backward = fathom::ops::response_norm_backward,
       .lstm_gates = fathom::ops::lstm_gates,

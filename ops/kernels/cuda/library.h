@@ -21,6 +21,16 @@ struct CudaDevice {
   int cublas;
 };
 
+/// Shortest times in which kernels move buffers of `bytes` each, in seconds; 0 where CUDA reports
+/// an error.
+struct CudaMemorySeconds {
+  double bytes;
+  double read;   ///< one buffer
+  double copy;   ///< one buffer into another
+  double scale;  ///< one buffer in place
+  double add;    ///< one buffer to another in place
+};
+
 /// A problem for cuBLAS or cuDNN, over memory of the current device.
 struct VendorCall {
   Backend backend;
@@ -39,7 +49,7 @@ struct CudaLibrary {
   // These measure device 0 and wait for it. They return zeros where CUDA reports an error.
   CudaDevice (*device)();
   double (*multiply_add_flops)();  ///< FLOP/s of fp32 multiply-adds in registers, on the whole GPU
-  double (*copy_bytes)();  ///< bytes/s, read and written, of a device copy beyond the L2 cache
+  CudaMemorySeconds (*memory_seconds)();  ///< of buffers beyond the L2 cache
   // See local_response_norm.h.
   const char* (*response_norm)(const ResponseNorm& call, const void* x, void* y);
   const char* (*response_norm_backward)(const ResponseNorm& call, const void* x, const void* g,

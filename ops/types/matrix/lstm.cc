@@ -1,9 +1,8 @@
-#include <ATen/ops/lstm.h>
-
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/kernels/lstm_layers.h"
 
 namespace fathom::ops {
 namespace {
@@ -96,6 +95,11 @@ LstmProblem::Inputs buffers(at::ArrayRef<at::Tensor> tensors) {
   return made;
 }
 
+/// The weights and biases among make_lstm()'s inputs.
+std::vector<at::Tensor> weights_of(const Tensors& in, bool bias) {
+  return {in.begin() + 3, in.begin() + (bias ? 7 : 5)};
+}
+
 /// A layer as a training step runs it; LibTorch calls oneDNN or cuDNN where it can. {x [T, N, I], h
 /// [1, N, H], c [1, N, H], weights [4H, I] and [4H, H], and with `bias` two biases [4H]} gives
 /// {outputs [T, N, H], h', c'}.
@@ -119,13 +123,13 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
            },
        .with_gradient = input_count,
        .forward = [bias = s.bias](const Tensors& in) -> Tensors {
-         const std::vector<at::Tensor> weight(in.begin() + 3, in.begin() + (bias ? 7 : 5));
-         const auto [outputs, h, c] = at::lstm(in[0], {in[1], in[2]}, weight, bias, /*layers=*/1,
-                                               /*dropout=*/0, /*train=*/true,
-                                               /*bidirectional=*/false, /*batch_first=*/false);
+         const auto [outputs, h, c] =
+             lstm(in[0], in[1], in[2], weights_of(in, bias), bias, /*train=*/true);
          return {outputs, h, c};
        },
        .outputs = 3,
+       .prepare =
+           [bias = s.bias](const Tensors& in) { flatten_lstm_weights(weights_of(in, bias), bias); },
        .macs = static_cast<double>(s.steps * s.n) * weights,
        .read = read,
        .written = states + static_cast<double>(s.steps * s.n * s.width),

@@ -195,7 +195,9 @@ class Update final : public Op {
     return std::visit([&](const auto& rule) { return fused_call(lists(in), rule); }, *rule_.update);
   }
 
-  bool native_in_steps() const override { return rule_.native_in_steps; }
+  Backend backend_in_steps(fixtures::Device /*device*/) const override {
+    return rule_.native_in_steps ? Backend::kNative : Backend::kTorch;
+  }
 
   std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kNative}; }
 

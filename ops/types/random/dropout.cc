@@ -29,10 +29,20 @@ class Dropout final : public Op {
   Dropout(DropoutShape shape, Pass pass)
       : sizes_(std::move(shape.sizes)), p_(shape.p), backward_(pass == Pass::kBackward) {}
 
-  /// Counts the mask in the backward pass only: whether forward stores one depends on the device.
+  /// On the CPU the mask consists of factors in the type of x. Counts it in the backward pass only:
+  /// LibTorch draws it inside the forward call.
   Cost cost(fixtures::Precision precision) const override {
     return {.flops = elements(sizes_),
             .bytes = element_bytes(precision) * (backward_ ? 3 : 2) * elements(sizes_)};
+  }
+
+  /// On a GPU both passes move x, y and a mask of one byte per element.
+  Cost cost_on(fixtures::Device device, fixtures::Precision precision) const override {
+    Cost found = cost(precision);
+    if (device == fixtures::Device::kCuda) {
+      found.bytes = (2 * element_bytes(precision) + sizeof(bool)) * elements(sizes_);
+    }
+    return found;
   }
 
   Tensors inputs(uint64_t seed) const override {

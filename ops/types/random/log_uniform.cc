@@ -46,6 +46,8 @@ class LogUniform final : public Op {
     };
   }
 
+  bool on_cpu_only() const override { return true; }
+
   /// The first candidate of a row is drawn from all classes; the probability of class 0 is known.
   void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision /*precision*/,
              const Call& /*reference*/) const override {

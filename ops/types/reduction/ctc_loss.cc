@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ops/core/buffer.h"
+#include "ops/core/check.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 
@@ -107,6 +108,11 @@ class CtcLoss final : public Op {
 
   std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kCudnn}; }
 
+  /// at::ctc_loss calls cuDNN with the labels that speech gives it.
+  Backend backend_in_steps(fixtures::Device device) const override {
+    return device == fixtures::Device::kCuda ? Backend::kCudnn : Backend::kTorch;
+  }
+
   Problem problem(const Tensors& in, const Tensors& out) const override {
     CtcProblem problem{.scores = buffer(in[0]),
                        .labels = {},
@@ -124,10 +130,11 @@ class CtcLoss final : public Op {
     return problem;
   }
 
-  /// Gradients are exponentials of sums of T logarithms. The sums are near -1000, where float has
-  /// an absolute error of 1e-4.
+  /// Gradients are exponentials of sums of T logarithms. The sums are near -1000, where float, in
+  /// which every precision computes, has an absolute error of 1e-4.
   double tolerance_factor(fixtures::Precision precision) const override {
-    return pass_ == Pass::kBackward && precision == fixtures::Precision::kFp32 ? 300 : 1;
+    constexpr double kError = 3e-2;  // relative; 1.3e-2 was found for 1566 frames on a CPU
+    return pass_ == Pass::kBackward ? kError / tolerance(precision) : 1;
   }
 
  private:

@@ -1,6 +1,9 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/core/buffer.h"
@@ -50,6 +53,23 @@ struct MaxPoolShape {
   Sizes output() const { return {sizes[0], sizes[1], output(0), output(1)}; }
 };
 
+/// Like normal numbers, but any two in a window differ, also in bf16: which of two equal ones gets
+/// the gradient depends on the library. Pixels have the numbers 0, 1, ... cyclically over the
+/// extent of a window, along both axes; x is an integer with this remainder, divided by 64. bf16
+/// has the integers up to 256.
+at::Tensor without_ties(const MaxPoolShape& s, RandomInputs& draws) {
+  constexpr double kScale = 64;
+  const int64_t columns = s.dilation[1] * s.kernel[1];
+  const int64_t numbers = s.dilation[0] * s.kernel[0] * columns;
+  const at::Tensor row = at::arange(s.sizes[2], at::kFloat).remainder(s.dilation[0] * s.kernel[0]);
+  const at::Tensor number = (row * columns).unsqueeze(1) +
+                            at::arange(s.sizes[3], at::kFloat).remainder(columns).unsqueeze(0);
+  const int64_t most = std::max<int64_t>(256 / numbers - 1, 0);
+  const at::Tensor multiples =
+      (draws.normal(s.sizes) * (kScale / static_cast<double>(numbers))).round().clamp(-most, most);
+  return (multiples * numbers + number) / kScale;
+}
+
 /// Forward: {x} gives {y}; the indices of the maxima are written, too, but are not an output.
 /// Backward: {x, g}, with g of the shape of y, gives {dx}.
 class MaxPool final : public Op {
@@ -65,9 +85,9 @@ class MaxPool final : public Op {
 
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draws(seed);
-    Tensors made{draws.normal(shape_.sizes)};
-    if (pass_ == Pass::kBackward) made.push_back(draws.normal(shape_.output()));
-    return made;
+    if (pass_ == Pass::kForward) return {draws.normal(shape_.sizes)};
+    const at::Tensor x = without_ties(shape_, draws);
+    return {x, draws.normal(shape_.output())};
   }
 
   Call call(const Tensors& in) const override {
