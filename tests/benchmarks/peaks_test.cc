@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "benchmarks/machine/multiply_add.h"
 #include "benchmarks/output/peaks_json.h"
+#include "ops/profiler/profile.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -50,6 +52,17 @@ TEST(MemoryKernels, CountReadAndWrittenBuffers) {
   EXPECT_DOUBLE_EQ(memory_rate(kCopy, buffer, 0.5), 4e6) << "reads one, writes one";
   EXPECT_DOUBLE_EQ(memory_rate(kScale, buffer, 0.5), 4e6) << "reads and writes one";
   EXPECT_DOUBLE_EQ(memory_rate(kAdd, buffer, 0.5), 6e6) << "reads two, writes one";
+}
+
+/// Both libraries multiply the same matrices: drawing them takes seconds at the GPU's size.
+TEST(Peaks, DrawTheMatricesOnceATry) {
+  Peaks peaks;
+  const ops::Profile profile =
+      ops::profile([&] { peaks.flops(fixtures::Device::kCpu, 1, Precision::kFp32); });
+  const auto drawn = std::find_if(profile.ops.begin(), profile.ops.end(),
+                                  [](const ops::OpTime& op) { return op.type == "normal"; });
+  ASSERT_NE(drawn, profile.ops.end());
+  EXPECT_EQ(drawn->count, 2 * peaks.flops(fixtures::Device::kCpu, 1, Precision::kFp32).tries);
 }
 
 TEST(Peak, IsTheBestThatWasReached) {
