@@ -8,8 +8,8 @@
 namespace fathom::models {
 namespace {
 
-std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode) {
-  Step step(row, {.mode = mode, .batch = default_batch(row, mode)});
+std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode, fixtures::Device device) {
+  Step step(row, {.mode = mode, .device = device, .batch = default_batch(row, mode)});
   if (mode == Mode::kTrain) step.run();  // the first step allocates the optimizer's state
   ops::NamedTensors parameters;
   for (const auto& parameter : step.workload().module().named_parameters()) {
@@ -20,9 +20,9 @@ std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode) {
 
 }  // namespace
 
-std::string record_shapes_json(const WorkloadRow& row) {
-  return ops::shapes_json(std::string(row.name), record(row, Mode::kTrain),
-                          record(row, Mode::kInfer));
+std::string record_shapes_json(const WorkloadRow& row, fixtures::Device device) {
+  return ops::shapes_json(std::string(row.name), record(row, Mode::kTrain, device),
+                          record(row, Mode::kInfer, device));
 }
 
 }  // namespace fathom::models

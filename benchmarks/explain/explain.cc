@@ -9,6 +9,8 @@ namespace {
 
 using Time = std::optional<double>;
 
+constexpr double kNoise = 1.25;  // of two measurements of the same step
+
 /// Absent where a part is.
 template <typename Parts, typename Part>
 Time sum(const Parts& parts, Part part) {
@@ -99,6 +101,8 @@ bool Timing::disturbed() const {
 
 double Timing::least_us() const { return std::max(0.0, us - 2 * taken_us.value_or(0)); }
 
+bool gpu_contradicts_step(double timed_us, double busy_us) { return busy_us > kNoise * timed_us; }
+
 bool is_better(const Timing& a, const Timing& b) {
   const auto taken = [](const Timing& one) { return one.disturbed() ? *one.taken_us : 0; };
   return std::pair(taken(a), a.us) < std::pair(taken(b), b.us);
@@ -112,7 +116,6 @@ bool hot_contradicts_step(double hot_us, double in_step_us, int64_t calls) {
 }
 
 bool profile_contradicts_step(double timed_us, double profiled_us, int64_t calls) {
-  constexpr double kNoise = 1.25;
   constexpr double kLonger = 1.5;
   constexpr double kProfilerUs = 3;
   return timed_us > kNoise * profiled_us ||
@@ -153,7 +156,7 @@ std::optional<double> ExplainedOp::other_us() const {
 
 bool ExplainedLine::contradicts() const {
   const Time separate = hot();
-  if (!separate || !in_step_us) return false;
+  if (on_gpu || !separate || !in_step_us) return false;
   int64_t calls = 0;
   for (const auto& op : ops) calls += op.count;
   return hot_contradicts_step(*separate, *in_step_us, calls);
@@ -213,8 +216,14 @@ double ProfiledStep::without_rows_us() const {
 }
 
 bool Explanation::contradicts() const {
-  return step_us && profiled &&
-         profile_contradicts_step(*step_us, profiled->step_us, profiled->calls);
+  if (!step_us || !profiled) return false;
+  return on_gpu() ? gpu_contradicts_step(*step_us, profiled->step_us)
+                  : profile_contradicts_step(*step_us, profiled->step_us, profiled->calls);
+}
+
+std::optional<double> Explanation::host_us() const {
+  if (!on_gpu() || !step_us || !profiled) return std::nullopt;
+  return std::max(0.0, *step_us - profiled->step_us);
 }
 
 std::optional<double> Explanation::in_step() const {
@@ -251,6 +260,7 @@ Explanation explain(const Setting& setting, std::optional<double> step_us,
     lines[groups.of(i)].ops.push_back(std::move(ops[i]));
   }
   for (auto& [group, line] : lines) {
+    line.on_gpu = all.on_gpu();
     if (const auto time = in_step.find(group); time != in_step.end())
       line.in_step_us = time->second;
     all.lines.push_back(std::move(line));

@@ -39,6 +39,10 @@ bool hot_contradicts_step(double hot_us, double in_step_us, int64_t calls);
 /// long and 3 us for each of its `calls` calls, which is what the profiler costs.
 bool profile_contradicts_step(double timed_us, double profiled_us, int64_t calls);
 
+/// Whether a timed step and the time in which it keeps a GPU busy contradict each other: the busy
+/// time is more than 1.25 times as long.
+bool gpu_contradicts_step(double timed_us, double busy_us);
+
 /// Where and how a step and its ops ran.
 struct Setting {
   StepName step;
@@ -83,8 +87,10 @@ struct ExplainedOp {
 struct ExplainedLine {
   std::vector<ExplainedOp> ops;
   std::optional<double> in_step_us = {};  ///< absent where the profiled step does not run them
+  bool on_gpu = false;                    ///< in_step_us is the time of the GPU only
 
-  /// Whether hot() contradicts in_step_us.
+  /// Whether hot() contradicts in_step_us. Never on a GPU: the host may take longer to launch an op
+  /// than the GPU to run it.
   bool contradicts() const;
   std::optional<double> hot() const;
   std::optional<double> cold() const;
@@ -105,12 +111,13 @@ struct Unclaimed {
 
 /// The times of a profiled step in microseconds. The lines' times and `unclaimed` sum to step_us.
 struct ProfiledStep {
-  double step_us;
+  double step_us;                    ///< on a GPU: the time in which the step keeps it busy
   std::vector<Unclaimed> unclaimed;  ///< longest first
   int64_t calls = 0;
   std::optional<double> taken_us = {};  ///< what others took of a step
 
-  double between_us() const;       ///< the class framework: between ops, views and reshapes
+  double between_us() const;       ///< the class framework: between ops, views and reshapes; on a
+                                   ///< GPU what no op launched
   double without_rows_us() const;  ///< ops without rows
 };
 
@@ -124,8 +131,12 @@ struct Explanation {
   std::string row = {};                          ///< the name of the step's row
   std::vector<std::string> measured_again = {};  ///< rows that were measured more than once
 
+  bool on_gpu() const { return setting.device == fixtures::Device::kCuda; }
   /// Whether the timed and the profiled step contradict each other.
   bool contradicts() const;
+  /// The host's share of a timed step on a GPU: the time in which the GPU is idle. Absent on the
+  /// CPU.
+  std::optional<double> host_us() const;
 
   // Sums over the lines in microseconds a step; absent where a part is.
   std::optional<double> in_step() const;

@@ -144,10 +144,11 @@ void add_lines(std::vector<Finding>& all, const Explanation& explanation) {
   }
   for (const auto& [name, group] : unexplained) {
     const std::string threads = explanation.setting.threads > 1 ? " or waking threads" : "";
+    const std::string others = explanation.on_gpu()
+                                   ? "a lower clock"
+                                   : "page faults (try --fathom_malloc=tuned)" + threads;
     const std::string why =
-        group.cold ? "Neither the kernel nor its data explains the difference; page faults (try "
-                     "--fathom_malloc=tuned)" +
-                         threads + " may"
+        group.cold ? "Neither the kernel nor its data explains the difference; " + others + " may"
                    : "It was not run with its data in memory, which may explain the difference";
     all.push_back({.kind = "in_step",
                    .saving_us = group.saving_us,
@@ -157,8 +158,23 @@ void add_lines(std::vector<Finding>& all, const Explanation& explanation) {
   }
 }
 
+/// A step that a CUDA graph replays does not wait for the host.
+void add_host(std::vector<Finding>& all, const Explanation& explanation) {
+  const auto host = explanation.host_us();
+  if (!host || explanation.contradicts()) return;
+  const double least = *host - 2 * explanation.step_taken_us.value_or(0);
+  if (least <= 0) return;
+  all.push_back({.kind = "host",
+                 .saving_us = least,
+                 .at_most = true,
+                 .words = "the GPU is idle for " + ms(*host) +
+                          ": launches and synchronisations on the host take longer than the GPU's "
+                          "work. A CUDA graph or a larger batch would help"});
+}
+
 /// Profiling lengthens the step, mostly between ops. The time that it added is no saving.
 void add_between(std::vector<Finding>& all, const Explanation& explanation) {
+  if (explanation.on_gpu()) return;
   if (!explanation.profiled || !explanation.step_us || explanation.contradicts()) return;
   const ProfiledStep& profiled = *explanation.profiled;
   const double between = Timing{profiled.between_us(), profiled.taken_us}.least_us();
@@ -217,12 +233,22 @@ std::vector<Finding> findings(const Explanation& explanation, std::size_t count)
   add_kernels(all, explanation);
   add_lines(all, explanation);
   add_between(all, explanation);
+  add_host(all, explanation);
   const double least = kWorthwhile * explanation.step_us.value_or(0);
   std::erase_if(all, [&](const Finding& one) { return one.saving_us < least; });
   std::stable_sort(all.begin(), all.end(),
                    [](const Finding& a, const Finding& b) { return a.saving_us > b.saving_us; });
   all.resize(std::min(count, all.size()));
   return all;
+}
+
+std::string host_sentence(const Explanation& explanation) {
+  const auto host = explanation.host_us();
+  if (!host) return {};
+  const double step = *explanation.step_us;
+  return "The GPU is busy for " + ms(explanation.profiled->step_us) + " of the step's " + ms(step) +
+         " and idle for " + ms(*host) + ", " + significant(100 * *host / step) +
+         " % of the step, in which it waits for the host";
 }
 
 std::vector<std::string> warnings(const Explanation& explanation) {
@@ -232,7 +258,8 @@ std::vector<std::string> warnings(const Explanation& explanation) {
                   ". Findings hold without that time");
   }
   if (explanation.contradicts()) {
-    all.push_back("The timed step (" + ms(*explanation.step_us) + ") and the profiled step (" +
+    all.push_back("The timed step (" + ms(*explanation.step_us) + ") and the " +
+                  (explanation.on_gpu() ? "GPU's time in the profiled step (" : "profiled step (") +
                   ms(explanation.profiled->step_us) +
                   ") contradict each other: no finding uses the profiled step");
   }

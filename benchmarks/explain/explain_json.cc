@@ -55,6 +55,7 @@ Json json(const Explanation& explanation) {
   put(made, "best_us", explanation.best());
   if (const auto& profiled = explanation.profiled) {
     made["profiled_step_us"] = profiled->step_us;
+    put(made, "host_us", explanation.host_us());
     put(made, "profiled_taken_us", profiled->taken_us);
     made["between_us"] = profiled->between_us();
     made["without_rows_us"] = profiled->without_rows_us();

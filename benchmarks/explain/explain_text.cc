@@ -84,7 +84,9 @@ class Text {
            ", " + std::to_string(setting.threads) +
            (setting.threads == 1 ? " thread, " : " threads, ") +
            std::string(name(setting.precision)) +
-           "\nMilliseconds of all calls in a step. in step: in profiled steps; hot, cold: run "
+           "\nMilliseconds of all calls in a step. in step: " +
+           (explanation_.on_gpu() ? "of the GPU, " : "") +
+           "in profiled steps; hot, cold: run "
            "separately, with data\nin the caches or in memory; best other: the fastest backend "
            "that the step does not run, hot;\ntax: percent that in step is above the fastest "
            "backend; -: not known.\n";
@@ -93,6 +95,7 @@ class Text {
   std::string warning_lines() const {
     std::string text;
     for (const auto& warning : warnings(explanation_)) text += "Warning: " + warning + ".\n";
+    if (const auto host = host_sentence(explanation_); !host.empty()) text += host + ".\n";
     return text.empty() ? text : text + '\n';
   }
 
@@ -134,8 +137,11 @@ class Text {
     add("ops separately, cold (hot where not known)", explanation_.cold(), true);
     add("ops separately, the fastest backends", explanation_.best(), true);
     add("ops without rows", of_profiled([](const auto& w) { return w.without_rows_us(); }), false);
-    add("between ops", of_profiled([](const auto& w) { return w.between_us(); }), false);
-    add("profiled step", of_profiled([](const auto& w) { return w.step_us; }), false);
+    const bool gpu = explanation_.on_gpu();
+    add(gpu ? "launched by no op" : "between ops",
+        of_profiled([](const auto& w) { return w.between_us(); }), false);
+    add(gpu ? "GPU busy in the profiled step" : "profiled step",
+        of_profiled([](const auto& w) { return w.step_us; }), gpu);
     return aligned(table);
   }
 

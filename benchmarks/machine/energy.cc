@@ -3,8 +3,6 @@
 #include <fstream>
 #include <string>
 
-#include "benchmarks/machine/nvml.h"
-
 namespace fathom::benchmarks {
 namespace {
 
@@ -32,24 +30,25 @@ std::map<fs::path, double> packages(const fs::path& root) {
   return found;
 }
 
-std::optional<double> gpu_joules() {
-  return Nvml::get() == nullptr ? std::nullopt : Nvml::get()->energy();
-}
-
 }  // namespace
 
-Energy::Energy(fixtures::Device device, const fs::path& root) : device_(device) {
+Energy::Energy(fixtures::Device device, const fs::path& root, const Nvml* gpu)
+    : device_(device), gpu_(gpu) {
   if (device == fixtures::Device::kCpu) {
     packages_ = packages(root);
   } else {
-    gpu_ = gpu_joules();
+    gpu_before_ = gpu_joules();
   }
+}
+
+std::optional<double> Energy::gpu_joules() const {
+  return gpu_ == nullptr ? std::nullopt : gpu_->energy();
 }
 
 std::optional<double> Energy::joules() const {
   if (device_ == fixtures::Device::kCuda) {
     const auto now = gpu_joules();
-    return now && gpu_ ? std::optional(*now - *gpu_) : std::nullopt;
+    return now && gpu_before_ ? std::optional(*now - *gpu_before_) : std::nullopt;
   }
   double microjoules = 0;
   for (const auto& [path, before] : packages_) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "benchmarks/machine/nvml.h"
 #include "fixtures/machine/device.h"
 
 namespace fathom::benchmarks {
@@ -12,16 +13,20 @@ namespace fathom::benchmarks {
 /// included. GPU: the board (NVML).
 class Energy {
  public:
-  /// `root` is the folder of /sys.
-  explicit Energy(fixtures::Device device, const std::filesystem::path& root = "/");
+  /// `root` is the folder of /sys; `gpu` may be null.
+  explicit Energy(fixtures::Device device, const std::filesystem::path& root = "/",
+                  const Nvml* gpu = Nvml::get());
 
   /// No value where the machine does not report it, or not to this user.
   std::optional<double> joules() const;
 
  private:
+  std::optional<double> gpu_joules() const;
+
   fixtures::Device device_;
+  const Nvml* gpu_;
   std::map<std::filesystem::path, double> packages_;  ///< microjoules at construction, by folder
-  std::optional<double> gpu_;                         ///< joules at construction
+  std::optional<double> gpu_before_;                  ///< joules at construction
 };
 
 }  // namespace fathom::benchmarks

@@ -137,9 +137,10 @@ Fact gpu_clock() {
   const auto now = nvml->clock_mhz();
   const auto highest = nvml->highest_clock_mhz();
   if (!now || !highest) return std::nullopt;
-  return MachineFact{
-      "gpu_clock", std::to_string(*now) + " of " + std::to_string(*highest) + " MHz",
-      nvml->throttled().value_or(false) ? "heat or power throttles the GPU's clock" : ""};
+  return MachineFact{"gpu_clock", std::to_string(*now) + " of " + std::to_string(*highest) + " MHz",
+                     nvml->throttles().value_or(std::set<std::string_view>{}).empty()
+                         ? ""
+                         : "heat or power throttles the GPU's clock"};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
@@ -82,10 +83,13 @@ double multiply_add_flops(const MultiplyAdd& loop, int threads) {
   return multiply_add_rate(loop.flops_a_round, kRounds, threads, seconds);
 }
 
-/// FLOP/s of a product of two matrices [side, side]; 0 where the backend is absent.
-double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision precision,
-                  ops::Backend backend) {
-  if (!ops::is_here(backend, device, precision)) return 0;
+/// Offers the FLOP/s of a product of two matrices [side, side], drawn once, with each backend that
+/// is here.
+void offer_gemm(Peak& peak, int64_t side, fixtures::Device device, fixtures::Precision precision) {
+  constexpr std::array<std::pair<ops::Backend, const char*>, 3> kGemms{
+      {{ops::Backend::kOneDnn, "oneDNN GEMM"},
+       {ops::Backend::kTorch, "LibTorch GEMM"},
+       {ops::Backend::kCublas, "cuBLAS GEMM"}}};
   const ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
   ops::FieldLoader fields(shape);
   const auto matmul = ops::op_type("matmul")->make(fields, ops::Pass::kForward);
@@ -94,33 +98,32 @@ double gemm_flops(int64_t side, fixtures::Device device, fixtures::Precision pre
   for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);
   const ops::Call call = matmul->call(inputs);
   ops::Tensors outputs = call();
-  std::unique_ptr<ops::Kernel> kernel;
-  if (ops::is_vendor(backend)) {
-    kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);
-  }
-  const double seconds = best_seconds([&] {
-    if (kernel != nullptr) {
-      kernel->run();
-    } else {
-      outputs = call();
+  for (const auto& [backend, name] : kGemms) {
+    if (!ops::is_here(backend, device, precision)) continue;
+    std::unique_ptr<ops::Kernel> kernel;
+    if (ops::is_vendor(backend)) {
+      kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);
     }
-    fixtures::synchronize(device);
-  });
-  return matmul->cost(precision).flops / seconds;
+    const double seconds = best_seconds([&] {
+      if (kernel != nullptr) {
+        kernel->run();
+      } else {
+        outputs = call();
+      }
+      fixtures::synchronize(device);
+    });
+    peak.offer(matmul->cost(precision).flops / seconds, name);
+  }
 }
 
 Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
   constexpr int64_t kSide = 1024;  // 12 MB, some 20 ms on one core
   fixtures::set_threads(threads);
-  const auto gemm = [&](ops::Backend backend) {
-    return gemm_flops(kSide, fixtures::Device::kCpu, precision, backend);
-  };
   Peak peak;
   if (const MultiplyAdd loop = widest_multiply_add(precision); loop.run != nullptr) {
     peak.offer(multiply_add_flops(loop, threads), loop.name + " multiply-add loop");
   }
-  peak.offer(gemm(ops::Backend::kOneDnn), "oneDNN GEMM");
-  peak.offer(gemm(ops::Backend::kTorch), "LibTorch GEMM");
+  offer_gemm(peak, kSide, fixtures::Device::kCpu, precision);
   return peak;
 }
 
@@ -142,19 +145,14 @@ Peak measure_cpu_bytes(int threads) {
   return peak;
 }
 
-/// FLOP/s of the largest product for which the GPU has the memory; 0 where it has none.
-double cuda_gemm_flops(fixtures::Precision precision, ops::Backend backend) {
-  constexpr std::array<int64_t, 3> kSides{8192, 4096, 2048};
-  return first_that_runs(kSides, [&](int64_t side) {
-    return gemm_flops(side, fixtures::Device::kCuda, precision, backend);
-  });
-}
-
 Peak measure_cuda_flops(fixtures::Precision precision) {
+  constexpr std::array<int64_t, 3> kSides{8192, 4096, 2048};
   fixtures::allow_tf32(precision == fixtures::Precision::kTf32);
   Peak peak;
-  peak.offer(cuda_gemm_flops(precision, ops::Backend::kTorch), "LibTorch GEMM");
-  peak.offer(cuda_gemm_flops(precision, ops::Backend::kCublas), "cuBLAS GEMM");
+  first_that_runs(kSides, [&](int64_t side) {
+    offer_gemm(peak, side, fixtures::Device::kCuda, precision);
+    return peak.rate;
+  });
   if (precision == fixtures::Precision::kFp32 && ops::cuda_library() != nullptr) {
     peak.offer(ops::cuda_library()->multiply_add_flops(), "fp32 multiply-add loop");
   }
@@ -279,7 +277,9 @@ const Peak& Peaks::of(const PeakKey& key) {
 
 double last_level_cache_bytes(fixtures::Device device, int threads) {
   if (device == fixtures::Device::kCuda) {
-    return ops::cuda_library() == nullptr ? 0 : ops::cuda_library()->device().l2_bytes;
+    if (ops::cuda_library() == nullptr) return 0;
+    static const double bytes = ops::cuda_library()->device().l2_bytes;  // asked for every op row
+    return bytes;
   }
   double largest = 0;
   for (const auto& cache : benchmark::CPUInfo::Get().caches) {

@@ -7,9 +7,10 @@
 
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/machine/energy.h"
+#include "benchmarks/machine/gpu_sampler.h"
 #include "benchmarks/machine/gpu_time.h"
-#include "benchmarks/machine/nvml.h"
 #include "benchmarks/machine/peak_memory.h"
+#include "benchmarks/measure/sample_size.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -57,6 +58,10 @@ void set(benchmark::State& state, const std::string& name, double value,
 
 void set(benchmark::State& state, const Counters& counters) {
   for (const auto& [name, value] : counters) set(state, name, value);
+}
+
+void set(benchmark::State& state, const std::string& name, std::optional<double> value) {
+  if (value) set(state, name, *value);
 }
 
 void set_rate(benchmark::State& state, const std::string& name, double a_step) {
@@ -113,6 +118,7 @@ void Loop::prepare(const Row& row) {
   task_->threads_changed();
   stage_(row, "warming up");
   warm_up(row);
+  sample_steps_ = sample_steps(row);
   warm_threads_ = row.threads;
 }
 
@@ -136,16 +142,28 @@ void Loop::warm_up(const Row& row) {
   }
 }
 
+int64_t Loop::sample_steps(const Row& row) {
+  if (row.device == fixtures::Device::kCpu) {
+    return static_cast<int64_t>(std::ceil(kShortestSample / std::max(steady_seconds_, 1e-9)));
+  }
+  return steps_per_sample(kShortestGpuSample, [&](int64_t steps) {
+    const auto begin = Clock::now();
+    for (int64_t step = 0; step < steps; ++step) task_->run();
+    fixtures::synchronize(row.device);
+    return seconds(Clock::now() - begin);
+  });
+}
+
 Samples Loop::time(benchmark::State& state, const Row& row) {
-  const double shortest =
-      row.device == fixtures::Device::kCpu ? kShortestSample : kShortestGpuSample;
-  const auto steps = static_cast<int64_t>(std::ceil(shortest / std::max(steady_seconds_, 1e-9)));
+  const int64_t steps = sample_steps_;
   const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kMinSamples;
   Samples samples{.steps_per_sample = steps, .us = {}};
   GpuTime gpu(row.device);
   const TakenTimer taken;
   Disturbances disturbances;
+  const bool on_gpu = row.device == fixtures::Device::kCuda;
   const Energy energy(row.device);
+  GpuSampler sampler(on_gpu ? Nvml::get() : nullptr);
   samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
   Task& task = *task_;
   while (state.KeepRunningBatch(least * steps)) {
@@ -162,6 +180,7 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
       begin = end;
     }
   }
+  const GpuState& gpu_state = sampler.stop();
   const auto timed = static_cast<double>(steps * std::ssize(samples.us));
   const TakenTime seconds_taken = taken.seconds();
   if (seconds_taken.stolen) set(state, "stolen_us", *seconds_taken.stolen * 1e6 / timed);
@@ -172,9 +191,14 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   if (const auto steps_hit = disturbances.steps()) {
     set(state, "disturbed_steps", static_cast<double>(*steps_hit));
   }
-  if (row.device == fixtures::Device::kCuda && Nvml::get() != nullptr) {
-    if (const auto throttled = Nvml::get()->throttled())
-      set(state, "gpu_throttled", *throttled ? 1 : 0);
+  set(state, "gpu_power_w", gpu_state.power_w.value());
+  set(state, "gpu_clock_mhz", gpu_state.clock_mhz.value());
+  if (gpu_state.throttle_samples > 0) {
+    set(state, "gpu_throttled", gpu_state.throttles.empty() ? 0 : 1);
+  }
+  for (const auto& [reason, samples_with_it] : gpu_state.throttles) {
+    const std::string name = "gpu_throttled_" + std::string(reason) + "_pct";
+    set(state, name, 100.0 * samples_with_it / gpu_state.throttle_samples);
   }
   return samples;
 }
@@ -234,6 +258,14 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
   const auto steps = std::clamp<int64_t>(singly ? std::max<int64_t>(enough, timed_steps) : enough,
                                          1, kMaxProfiledSteps);
   if (row.profiling == Profiling::kOpShapes) {
+    if (row.device == fixtures::Device::kCuda) {
+      const auto step = [&] {
+        task_->run();
+        fixtures::synchronize(row.device);
+      };
+      pass.op_shapes = ops::gpu_shape_profile(step, steps);
+      return;
+    }
     const TakenTimer taken;
     pass.op_shapes = ops::shape_profile([this] { task_->run(); }, steps);
     if (const auto all = taken.seconds().all()) {
@@ -242,10 +274,8 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
     return;
   }
   pass.op_types = profile_steps(*task_, row.device, steps, singly);
-  const ops::Profile& profiled = pass.op_types->ops;
-  if (profiled.gpu_seconds) {
-    set(state, "gpu_busy_pct", 100 * *profiled.gpu_seconds / profiled.seconds);
-  }
+  set(state, "gpu_busy_pct", gpu_busy_pct(*pass.op_types, pass.median_us));
+  set_step_time(*pass.op_types, pass.median_us);
   set(state, task_->phases_us(steps));
 }
 

@@ -36,6 +36,7 @@ class Loop {
   Counters measure_memory(const Row& row);
   void prepare(const Row& row);
   void warm_up(const Row& row);
+  int64_t sample_steps(const Row& row);
   Samples time(benchmark::State& state, const Row& row);
   void set_counters(benchmark::State& state, const Row& row, const Samples& samples);
   void profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass);
@@ -48,6 +49,7 @@ class Loop {
   int warm_threads_ = 0;       ///< the thread count at which task_ is warm; 0: none
   double first_seconds_ = 0;   ///< the first step of task_ at warm_threads_
   double steady_seconds_ = 0;  ///< the fastest warm-up step at warm_threads_
+  int64_t sample_steps_ = 1;   ///< steps a sample at warm_threads_
 };
 
 }  // namespace fathom::benchmarks

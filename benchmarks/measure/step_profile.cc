@@ -1,8 +1,27 @@
 #include "benchmarks/measure/step_profile.h"
 
+#include <algorithm>
 #include <ctime>
+#include <functional>
 
 namespace fathom::benchmarks {
+
+std::optional<double> gpu_busy_pct(const StepProfile& profile, double step_us) {
+  if (!profile.ops.gpu_seconds) return std::nullopt;
+  return 100 * *profile.ops.gpu_seconds * 1e6 / static_cast<double>(profile.steps) / step_us;
+}
+
+void set_step_time(StepProfile& profile, double step_us) {
+  ops::Profile& all = profile.ops;
+  if (!all.gpu_seconds) return;
+  const double seconds =
+      std::max(*all.gpu_seconds, step_us * 1e-6 * static_cast<double>(profile.steps));
+  for (auto& op : all.ops) {
+    if (op.type == "framework") op.seconds += seconds - all.seconds;
+  }
+  all.seconds = seconds;
+  std::ranges::sort(all.ops, std::greater{}, &ops::OpTime::seconds);
+}
 
 StepProfile profile_steps(Task& task, fixtures::Device device, int64_t steps, bool singly) {
   const auto run = [&](int64_t count) {

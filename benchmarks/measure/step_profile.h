@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "benchmarks/tasks/task.h"
@@ -16,6 +17,14 @@ struct StepProfile {
   ops::Profile ops;                  ///< of all steps together
   std::vector<ops::Profile> series;  ///< of each step, where each is profiled separately
 };
+
+/// The share of a timed step, of `step_us`, in which the GPU was busy; none on the CPU. A profiled
+/// step is no measure: it takes longer, because Kineto delays the host.
+std::optional<double> gpu_busy_pct(const StepProfile& profile, double step_us);
+
+/// Makes the steps of a GPU's profile as long as a timed step of `step_us`: only the time of the
+/// type "framework" changes, in which the GPU is idle. Does nothing on the CPU.
+void set_step_time(StepProfile& profile, double step_us);
 
 /// Runs `steps` steps of `task` under the profiler; `singly` profiles each one separately (CPU
 /// only).

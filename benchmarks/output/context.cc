@@ -3,9 +3,15 @@
 #include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
+#include <set>
 #include <sstream>
 
 #include "benchmarks/output/build_info.h"
@@ -59,6 +65,26 @@ std::string environment(const std::vector<const char*>& names) {
   return text.empty() ? "default" : text;
 }
 
+/// NAME=value of the variables that change what CUDA, its libraries and LibTorch's GPU part do, by
+/// the start of their names.
+std::string cuda_environment() {
+  constexpr std::array<std::string_view, 9> kStarts{
+      "CUBLAS",       "CUDA_DEVICE_", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
+      "CUDA_VISIBLE", "CUDNN_",       "NVIDIA_TF32_OVERRIDE", "PYTORCH_ALLOC_CONF",
+      "PYTORCH_CUDA_"};
+  std::set<std::string_view> set;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    if (std::any_of(kStarts.begin(), kStarts.end(),
+                    [&](std::string_view start) { return text.starts_with(start); })) {
+      set.insert(text);
+    }
+  }
+  std::string text;
+  for (const auto variable : set) text.append(text.empty() ? "" : " ").append(variable);
+  return text;
+}
+
 /// "13.0" of CUDA's number 13000.
 std::string cuda_version(int number) {
   return std::to_string(number / 1000) + '.' + std::to_string(number % 1000 / 10);
@@ -76,11 +102,15 @@ void add_gpu(ContextEntries& entries) {
   std::ostringstream memory;
   memory << device.memory_bytes;
   entries.emplace_back("gpu", device.name);
+  entries.emplace_back("gpu_pci_bus_id", device.pci_bus_id);
   entries.emplace_back("gpu_memory_bytes", memory.str());
   entries.emplace_back("cuda_driver", cuda_version(device.driver));
   entries.emplace_back("cuda_runtime", cuda_version(device.runtime));
   entries.emplace_back("cublas", std::to_string(device.cublas));
   entries.emplace_back("cudnn", std::to_string(at::globalContext().versionCuDNN()));
+  if (const Nvml* gpu = Nvml::get(); gpu != nullptr) {
+    for (auto& entry : gpu_settings(*gpu)) entries.push_back(std::move(entry));
+  }
 }
 
 }  // namespace
@@ -105,6 +135,7 @@ ContextEntries context(const Options& options) {
       {"malloc",
        environment({"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_",
                     "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "THP_MEM_ALLOC_ENABLE"})},
+      {"cuda_environment", cuda_environment()},
       {"fathom_malloc", std::string(name(options.malloc))},
       {"fathom_mkl", std::string(name(options.mkl))},
       {"seed", std::to_string(options.seed)},
@@ -113,6 +144,29 @@ ContextEntries context(const Options& options) {
   };
   add_gpu(entries);
   std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
+  return entries;
+}
+
+ContextEntries gpu_settings(const Nvml& gpu) {
+  const auto switched = [](std::optional<bool> on) {
+    return on ? std::optional<std::string>(*on ? "on" : "off") : std::nullopt;
+  };
+  const auto number = [](auto value) {
+    return value ? std::optional(std::to_string(std::llround(*value))) : std::nullopt;
+  };
+  const std::vector<std::pair<const char*, std::optional<std::string>>> settings{
+      {"gpu_driver", gpu.driver()},
+      {"gpu_persistence", switched(gpu.persistence())},
+      {"gpu_mig", switched(gpu.mig())},
+      {"gpu_ecc", switched(gpu.ecc())},
+      {"gpu_power_limit_w", number(gpu.power_limit_w())},
+      {"gpu_application_clock_mhz", number(gpu.application_clock_mhz())},
+      {"gpu_highest_clock_mhz", number(gpu.highest_clock_mhz())},
+  };
+  ContextEntries entries;
+  for (const auto& [key, value] : settings) {
+    if (value) entries.emplace_back(key, *value);
+  }
   return entries;
 }
 

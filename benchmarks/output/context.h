@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/machine/nvml.h"
 #include "benchmarks/options/options.h"
 
 namespace fathom::benchmarks {
@@ -12,6 +13,9 @@ using ContextEntries = std::vector<std::pair<std::string, std::string>>;
 
 /// The machine, build and settings of a run (docs/results.md).
 ContextEntries context(const Options& options);
+
+/// The settings of a GPU that NVML reports, such as its power limit.
+ContextEntries gpu_settings(const Nvml& gpu);
 
 /// The tables that readers of a file need, as "key:value key:value": the default batch of each
 /// step, the workload of each variant, the class of each op type.

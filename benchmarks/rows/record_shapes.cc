@@ -1,6 +1,5 @@
 #include "benchmarks/rows/record_shapes.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -11,19 +10,27 @@
 
 namespace fathom::benchmarks {
 
+std::optional<fixtures::Device> recording_device(const std::vector<Row>& rows,
+                                                 std::string_view workload) {
+  std::optional<fixtures::Device> device;
+  for (const auto& row : rows) {
+    if (!row.step || row.step->workload != workload) continue;
+    if (!device || row.device == fixtures::Device::kCpu) device = row.device;
+  }
+  return device;
+}
+
 void record_shapes(const std::vector<Row>& rows, const std::string& directory,
                    const std::function<void(const std::string&)>& note) {
   fixtures::set_threads(fixtures::usable_cores());
   for (const auto& workload : models::workloads()) {
     const std::string name(workload.name);
-    const bool wanted = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
-      return row.step && row.step->workload == name;
-    });
-    if (!wanted) continue;
+    const auto device = recording_device(rows, name);
+    if (!device) continue;
     note("recording " + name);
     const auto path = std::filesystem::path(directory) / (name + ".json");
     std::ofstream file(path);
-    file << models::record_shapes_json(workload);
+    file << models::record_shapes_json(workload, *device);
     file.close();
     if (!file) {
       throw UsageError("--fathom_record=" + directory + ": " + path.string() +

@@ -61,8 +61,8 @@ void for_devices_and_precisions(const Options& options, Visit visit) {
   }
 }
 
-Profiling profiling(const Options& options, Device device) {
-  if (options.explain) return device == Device::kCpu ? Profiling::kOpShapes : Profiling::kNone;
+Profiling profiling(const Options& options) {
+  if (options.explain) return Profiling::kOpShapes;
   return options.profile ? Profiling::kOpTypes : Profiling::kNone;
 }
 
@@ -108,7 +108,7 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
            .precision = precision,
            .make = [&workload, step] { return make_model_task(workload, step); },
            .rates = {.flops = true},
-           .profiling = profiling(options, device),
+           .profiling = profiling(options),
            .memory = options.memory ? memory : std::function<Counters()>{},
            .cost = rough_cost(workload, step),
            .step = StepName{name, mode}});

@@ -13,6 +13,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/record_function.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
@@ -92,6 +93,16 @@ class DeepSpeechImpl : public nn::Module {
 };
 TORCH_MODULE(DeepSpeech);
 
+/// at::ctc_loss in a scope: cuDNN's gradient is a product with what its forward pass returned,
+/// which only the scope tells from any other product.
+at::Tensor ctc_losses(const at::Tensor& log_probabilities, const at::Tensor& labels,
+                      const at::Tensor& frames, const at::Tensor& counts) {
+  RECORD_USER_SCOPE_WITH_INPUTS(
+      "op:ctc_loss", (std::vector<c10::IValue>{log_probabilities, labels, frames, counts}));
+  return at::ctc_loss(log_probabilities, labels, frames, counts, /*blank=*/0, at::Reduction::None,
+                      /*zero_infinity=*/true);
+}
+
 class Speech final : public Workload {
  public:
   explicit Speech(const Sizes& sizes) : sizes_(sizes), net_(sizes) {}
@@ -114,9 +125,8 @@ class Speech final : public Workload {
     const at::Tensor& phones = batch[fixtures::kPhones];
     const at::Tensor& counts = batch[fixtures::kPhoneCounts];
     const at::Tensor is_label = at::arange(phones.size(1), counts.options()) < counts.unsqueeze(1);
-    return at::ctc_loss(log_probabilities, phones.masked_select(is_label).add_(1).to(at::kInt),
-                        batch[fixtures::kFrameCounts].to(at::kInt), counts.to(at::kInt),
-                        /*blank=*/0, at::Reduction::None, /*zero_infinity=*/true)
+    return ctc_losses(log_probabilities, phones.masked_select(is_label).add_(1).to(at::kInt),
+                      batch[fixtures::kFrameCounts].to(at::kInt), counts.to(at::kInt))
         .mean();
   }
   void update() override {

@@ -14,40 +14,61 @@ using torch::profiler::impl::ActivityType;
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-/// Whether an event is a kernel, copy or fill. Kineto also reports scopes on the GPU, which have no
-/// time of their own.
-bool is_work(const kineto::KinetoEvent& event) {
-  if (event.deviceType() != c10::DeviceType::CUDA) return false;
+TraceEvent::What what(const kineto::KinetoEvent& event) {
   switch (static_cast<libkineto::ActivityType>(event.activityType())) {
+    case libkineto::ActivityType::CPU_OP:
+      return TraceEvent::What::kOp;
+    case libkineto::ActivityType::CUDA_RUNTIME:
+    case libkineto::ActivityType::CUDA_DRIVER:
+      return TraceEvent::What::kCall;
     case libkineto::ActivityType::CONCURRENT_KERNEL:
     case libkineto::ActivityType::GPU_MEMCPY:
     case libkineto::ActivityType::GPU_MEMSET:
-      return true;
+      return TraceEvent::What::kGpuWork;
     default:
-      return false;
+      return TraceEvent::What::kOther;
   }
 }
 
-std::vector<GpuEvent> linked(const std::vector<kineto::KinetoEvent>& events) {
-  std::unordered_map<uint64_t, int64_t> midpoints;  // of ops on the host, by correlation id
+std::vector<TraceEvent> trace_of(const std::vector<kineto::KinetoEvent>& events) {
+  std::vector<TraceEvent> trace;
+  trace.reserve(events.size());
   for (const auto& event : events) {
-    if (event.deviceType() != c10::DeviceType::CPU || event.linkedCorrelationId() != 0) continue;
-    midpoints[event.correlationId()] =
-        static_cast<int64_t>(event.startNs() + event.durationNs() / 2);
-  }
-  std::vector<GpuEvent> found;
-  for (const auto& event : events) {
-    if (!is_work(event)) continue;
     const auto begin = static_cast<int64_t>(event.startNs());
-    const auto op = midpoints.find(event.linkedCorrelationId());
-    found.push_back({.launched = op == midpoints.end() ? 0 : op->second,
+    trace.push_back({.what = what(event),
+                     .id = event.correlationId(),
+                     .linked = event.linkedCorrelationId(),
                      .begin = begin,
                      .end = begin + static_cast<int64_t>(event.durationNs())});
   }
-  return found;
+  return trace;
 }
 
 }  // namespace
+
+std::vector<GpuEvent> gpu_work(const std::vector<TraceEvent>& trace) {
+  using Midpoints = std::unordered_map<uint64_t, int64_t>;  // by id
+  Midpoints ops;
+  Midpoints calls;
+  for (const auto& event : trace) {
+    const int64_t midpoint = event.begin + (event.end - event.begin) / 2;
+    if (event.what == TraceEvent::What::kOp) ops[event.id] = midpoint;
+    if (event.what == TraceEvent::What::kCall) calls[event.id] = midpoint;
+  }
+  const auto at = [](const Midpoints& midpoints, uint64_t id) {
+    const auto found = midpoints.find(id);
+    return found == midpoints.end() ? 0 : found->second;
+  };
+  std::vector<GpuEvent> found;
+  for (const auto& event : trace) {
+    if (event.what != TraceEvent::What::kGpuWork) continue;
+    const int64_t call = at(calls, event.id);
+    found.push_back({.launched = call != 0 ? call : at(ops, event.linked),
+                     .begin = event.begin,
+                     .end = event.end});
+  }
+  return found;
+}
 
 std::vector<GpuEvent> gpu_events(const std::function<void()>& work) {
   const std::set<ActivityType> activities{ActivityType::CPU, ActivityType::CUDA};
@@ -60,7 +81,7 @@ std::vector<GpuEvent> gpu_events(const std::function<void()>& work) {
     kineto::disableProfiler();
     throw;
   }
-  return linked(kineto::disableProfiler()->events());
+  return gpu_work(trace_of(kineto::disableProfiler()->events()));
 }
 
 }  // namespace fathom::ops

@@ -34,9 +34,6 @@ Profile profile(const std::function<void()>& work);
 /// The sum of several profiles.
 Profile sum(const std::vector<Profile>& profiles);
 
-/// Runs work and returns its GPU events.
-using GpuProfiler = std::function<std::vector<GpuEvent>(const std::function<void()>&)>;
-
 /// The same for the GPU: the time of the kernels, copies and fills that each op launched. `work`
 /// must wait for the GPU at its end. "framework" is the time in which the GPU was idle or ran
 /// something that no op launched.

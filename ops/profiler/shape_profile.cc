@@ -1,12 +1,14 @@
 #include "ops/profiler/shape_profile.h"
 
 #include <algorithm>
-#include <chrono>
+#include <deque>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "ops/profiler/launch_timeline.h"
 #include "ops/profiler/match.h"
 #include "ops/profiler/observe.h"
 #include "ops/profiler/op_times.h"
@@ -65,53 +67,63 @@ class StepTrace final : public Observer {
   std::vector<TracedEvent> events_;
 };
 
-/// Times steps that repeat the events of a trace.
+/// Measures the time of steps that repeat the events of a trace with a Stopwatch (on the host) or a
+/// LaunchTimeline (on the GPU).
+template <typename OpClock>
 class TraceTimer final : public Observer {
  public:
-  explicit TraceTimer(const StepTrace& trace)
-      : events_(trace.events()),
-        shapes_(trace.shapes()),
-        now_{.parts = std::vector<Part>(shapes_.size())} {}
+  explicit TraceTimer(const StepTrace& trace) : events_(trace.events()), shapes_(trace.shapes()) {}
 
   bool start(const Event& event) override {
-    follows_ = follows_ && next_ < events_.size() && events_[next_].name == event.call.name;
-    if (!follows_) {
-      stopwatch_.start(nullptr);
+    Step& step = steps_.back();
+    step.follows = step.follows && next_ < events_.size() && events_[next_].name == event.call.name;
+    if (!step.follows) {
+      clock_.start(&step.between);
       return false;
     }
     const StepTrace::TracedEvent& traced = events_[next_++];
-    Part* part = traced.shape ? &now_.parts[*traced.shape] : nullptr;
+    Part* part = traced.shape ? &step.parts[*traced.shape] : nullptr;
     if (part != nullptr && traced.counts) ++part->count;
-    stopwatch_.start(part == nullptr ? nullptr : &part->seconds);
+    clock_.start(part == nullptr ? &step.between : &part->seconds);
     return traced.includes_nested;
   }
 
-  void end() override { stopwatch_.stop(); }
+  void end() override { clock_.stop(); }
 
-  void end_step(double seconds) {
-    now_.seconds = seconds;
-    if (follows_ && next_ == events_.size()) steps_.push_back(now_);
-    now_ = {.parts = std::vector<Part>(shapes_.size())};
-    next_ = 0;
-    follows_ = true;
+  void run(const std::function<void()>& step, int64_t steps) {
+    observe(
+        *this,
+        [&] {
+          for (int64_t i = 0; i < steps; ++i) {
+            Step& timed = steps_.emplace_back(Step{.parts = std::vector<Part>(shapes_.size())});
+            next_ = 0;
+            clock_.start(&timed.between);
+            step();
+            clock_.stop();
+            timed.follows = timed.follows && next_ == events_.size();
+          }
+        },
+        /*arguments=*/false);
   }
 
+  OpClock& clock() { return clock_; }
+
   ShapeProfile profile() && {
+    std::erase_if(steps_, [](const Step& step) { return !step.follows; });
     std::sort(steps_.begin(), steps_.end(),
-              [](const Step& a, const Step& b) { return a.seconds < b.seconds; });
+              [](const Step& a, const Step& b) { return a.seconds() < b.seconds(); });
     const std::size_t left_out = steps_.size() / 4;
     ShapeProfile all{.steps = 0, .seconds = 0, .shapes = std::move(shapes_)};
+    ShapeTime between{.type = "framework", .op_class = OpClass::kFramework, .keys = {}};
     for (std::size_t step = left_out; step < steps_.size() - left_out; ++step) {
       ++all.steps;
-      all.seconds += steps_[step].seconds;
+      all.seconds += steps_[step].seconds();
+      between.seconds += steps_[step].between;
       for (std::size_t i = 0; i < all.shapes.size(); ++i) {
         all.shapes[i].count += steps_[step].parts[i].count;
         all.shapes[i].seconds += steps_[step].parts[i].seconds;
       }
     }
-    ShapeTime between{
-        .type = "framework", .op_class = OpClass::kFramework, .keys = {}, .seconds = all.seconds};
-    for (const auto& shape : all.shapes) between.seconds -= shape.seconds;
     all.shapes.push_back(std::move(between));
     return all;
   }
@@ -122,36 +134,43 @@ class TraceTimer final : public Observer {
     double seconds = 0;
   };
   struct Step {
-    double seconds = 0;
     std::vector<Part> parts;  ///< by shape
+    double between = 0;       ///< seconds outside the parts
+    bool follows = true;      ///< so far it repeats the events of the trace
+
+    double seconds() const {
+      return std::accumulate(parts.begin(), parts.end(), between,
+                             [](double sum, const Part& part) { return sum + part.seconds; });
+    }
   };
 
   const std::vector<StepTrace::TracedEvent>& events_;
   std::vector<ShapeTime> shapes_;
-  std::vector<Step> steps_;
-  Step now_;
+  std::deque<Step> steps_;  ///< which stay in place, since the clock writes to them
   std::size_t next_ = 0;
-  bool follows_ = true;
-  Stopwatch stopwatch_;
+  OpClock clock_;
 };
+
+StepTrace traced(const std::function<void()>& step) {
+  StepTrace trace;
+  observe(trace, step, /*arguments=*/true);
+  return trace;
+}
 
 }  // namespace
 
 ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps) {
-  StepTrace trace;
-  observe(trace, step, /*arguments=*/true);
-  TraceTimer timer(trace);
-  observe(
-      timer,
-      [&] {
-        for (int64_t i = 0; i < steps; ++i) {
-          const auto begin = Stopwatch::Clock::now();
-          step();
-          const std::chrono::duration<double> spent = Stopwatch::Clock::now() - begin;
-          timer.end_step(spent.count());
-        }
-      },
-      /*arguments=*/false);
+  const StepTrace trace = traced(step);
+  TraceTimer<Stopwatch> timer(trace);
+  timer.run(step, steps);
+  return std::move(timer).profile();
+}
+
+ShapeProfile gpu_shape_profile(const std::function<void()>& step, int64_t steps,
+                               const GpuProfiler& gpu) {
+  const StepTrace trace = traced(step);
+  TraceTimer<LaunchTimeline> timer(trace);
+  timer.clock().add(gpu([&] { timer.run(step, steps); }));
   return std::move(timer).profile();
 }
 

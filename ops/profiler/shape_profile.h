@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/core/op_class.h"
+#include "ops/profiler/gpu_events.h"
 
 namespace fathom::ops {
 
@@ -30,5 +31,11 @@ struct ShapeProfile {
 /// arguments and `steps` more are timed without. The result is from the steps that run the same ops
 /// in the same order, without the fastest and the slowest quarter. Exceptions of `step` propagate.
 ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps);
+
+/// The same for the GPU: the time of the kernels, copies and fills that each shape launched.
+/// `step` must wait for the GPU at its end. "framework" is what no op launched; the time in which
+/// the GPU was idle is left out, because Kineto lengthens it.
+ShapeProfile gpu_shape_profile(const std::function<void()>& step, int64_t steps,
+                               const GpuProfiler& gpu = gpu_events);
 
 }  // namespace fathom::ops

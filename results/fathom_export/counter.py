@@ -15,8 +15,10 @@ UNITS = {
     ".*_us": "us",
     ".*_bytes": "byte",
     ".*_j": "J",
+    ".*_w": "W",
+    ".*_mhz": "MHz",
 }
-BIGGER_IS_BETTER = "items_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct"
+BIGGER_IS_BETTER = "items_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct|gpu_clock_mhz"
 
 
 def found(path, benchmarks, counter):

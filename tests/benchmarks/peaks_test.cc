@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <new>
 #include <string>
@@ -10,6 +11,7 @@
 #include "benchmarks/machine/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "benchmarks/output/peaks_json.h"
+#include "ops/profiler/profile.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -65,6 +67,17 @@ TEST(LargestProduct, IsSmallerWhereMemoryIsLacking) {
   EXPECT_EQ(first_that_runs(sides, flops(8)), 8);
   EXPECT_EQ(first_that_runs(sides, flops(4)), 4);
   EXPECT_EQ(first_that_runs(sides, flops(1)), 0);
+}
+
+/// Both libraries multiply the same matrices: drawing them takes seconds at the GPU's size.
+TEST(Peaks, DrawTheMatricesOnceATry) {
+  Peaks peaks;
+  const ops::Profile profile =
+      ops::profile([&] { peaks.flops(fixtures::Device::kCpu, 1, Precision::kFp32); });
+  const auto drawn = std::find_if(profile.ops.begin(), profile.ops.end(),
+                                  [](const ops::OpTime& op) { return op.type == "normal"; });
+  ASSERT_NE(drawn, profile.ops.end());
+  EXPECT_EQ(drawn->count, 2 * peaks.flops(fixtures::Device::kCpu, 1, Precision::kFp32).tries);
 }
 
 TEST(Peak, IsTheBestThatWasReached) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <regex>
 #include <string>
 #include <string_view>
@@ -259,6 +260,27 @@ TEST_P(EveryWorkload, RunsTheRecordedOps) {
             ops::embedded_text(row().name))
       << "record them again: ./fathom_bench --fathom_record=ops/shapes --benchmark_filter=^"
       << row().name << "/";
+}
+
+/// The ops that dominate a step, with their calls per training step. Others may differ: only a GPU
+/// has a gradient of dropout and copies from the host.
+std::map<std::string, int64_t> main_ops(std::string_view shapes) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& row : ops::parse_shapes(shapes, "recorded")) {
+    const auto of = row.type->op_class;
+    if (of == ops::OpClass::kMatrix || of == ops::OpClass::kConvolution ||
+        of == ops::OpClass::kReduction || of == ops::OpClass::kOptimization) {
+      counts[row.key()] += row.count;
+    }
+  }
+  return counts;
+}
+
+TEST_P(EveryWorkload, RunsTheRecordedOpsOnCuda) {
+  const std::string& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
+  if (!absent.empty()) GTEST_SKIP() << absent;
+  EXPECT_EQ(main_ops(record_shapes_json(row(), fixtures::Device::kCuda)),
+            main_ops(ops::embedded_text(row().name)));
 }
 
 TEST(Table, HasNoWorkloadOfAnUnknownName) { EXPECT_THROW(workload("vgg20"), std::out_of_range); }

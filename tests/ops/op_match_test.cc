@@ -123,6 +123,47 @@ TEST(Match, KnowsEveryNameThatATypeClaims) {
   }
 }
 
+TEST(Match, ClaimsOnlyNamesOfLibTorchsOps) {
+  std::set<std::string> known;
+  for (const auto& op : c10::Dispatcher::singleton().getAllOpNames()) known.insert(op.name);
+  for (const auto& type : op_types()) {
+    for (const auto& list : {type.aten, type.aten_parts}) {
+      for (const auto name : list)
+        EXPECT_TRUE(known.contains("aten::" + std::string(name))) << name;
+    }
+  }
+}
+
+/// The ops of a call with these arguments, which only a GPU can run, as JSON.
+std::string matched_text(const char* name, const std::vector<c10::IValue>& arguments) {
+  const c10::ArrayRef<const c10::IValue> listed(arguments.data(), arguments.size());
+  std::string text;
+  for (const auto& op : match(claim_of(name), {name, listed})) {
+    text += std::string(ops::name(op.pass)) + json_text(op.fields);
+  }
+  return text;
+}
+
+TEST(Match, KnowsTheCallsOfCudnn) {
+  const at::Tensor x = at::zeros({2, 3, 5, 7});
+  const at::Tensor weight = at::ones({3});
+  EXPECT_EQ(
+      matched_text("aten::cudnn_batch_norm", {x, weight, weight, weight, weight, true, 0.1, 1e-5}),
+      R"(forward{"sizes":[2,3,5,7]})");
+  EXPECT_EQ(matched_text("aten::cudnn_batch_norm_backward",
+                         {x, x, weight, weight, weight, weight, weight, 1e-5, weight}),
+            R"(backward{"sizes":[2,3,5,7]})");
+  const std::vector<int64_t> frames{13, 13, 9};
+  const std::vector<int64_t> counts{4, 2, 3};
+  const std::string losses = R"(forward{"frames":13,"n":3,"classes":5,"labels":4})";
+  const at::Tensor scores = at::zeros({13, 3, 5});
+  const at::Tensor labels = at::zeros({9}, at::kInt);
+  EXPECT_EQ(matched_text("aten::_cudnn_ctc_loss", {scores, labels, frames, counts, 0, false, true}),
+            losses);
+  EXPECT_EQ(matched_text("op:ctc_loss", {scores, labels, at::ones({3}), at::tensor(counts)}),
+            losses);
+}
+
 /// Arguments of LibTorch's cuDNN LSTM: {x [5, 3, 4], ...}, two layers of width 6.
 TEST(Match, KnowsTheLstmOfCudnn) {
   const at::Tensor x = at::zeros({5, 3, 4});

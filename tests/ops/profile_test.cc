@@ -11,10 +11,14 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "fixtures/machine/device.h"
 #include "ops/kernels/lstm_cell.h"
+#include "ops/profiler/gpu_events.h"
 #include "ops/types/table.h"
+#include "tests/ops/fake_gpu.h"
 
 namespace fathom::ops {
 namespace {
@@ -103,32 +107,9 @@ TEST_F(ProfileTest, EndsWithItsWork) {
   EXPECT_EQ(time_of(profile([] {}), "matmul").count, 0);
 }
 
-/// A fake GPU that is busy for `nanoseconds` after each launch.
-class FakeGpu {
- public:
-  void launch(int64_t nanoseconds) {
-    const int64_t now = c10::getTime();
-    const int64_t begin = std::max(free_at_, now);
-    free_at_ = begin + nanoseconds;
-    events_.push_back({.launched = now, .begin = begin, .end = free_at_});
-  }
-  void overlap_the_last() { events_.push_back(events_.back()); }
-
-  Profile profile(const std::function<void()>& work) {
-    return gpu_profile(work, [&](const std::function<void()>& profiled) {
-      profiled();
-      return events_;
-    });
-  }
-
- private:
-  int64_t free_at_ = 0;
-  std::vector<GpuEvent> events_;
-};
-
 TEST_F(ProfileTest, AttributesGpuTimeToTheOpThatLaunchedIt) {
   FakeGpu gpu;
-  const Profile found = gpu.profile([&] {
+  const auto work = [&] {
     {
       RECORD_USER_SCOPE("op:lstm_cell");
       gpu.launch(3'000);
@@ -139,7 +120,8 @@ TEST_F(ProfileTest, AttributesGpuTimeToTheOpThatLaunchedIt) {
     gpu.launch(50'000);  // outside any op
     RECORD_USER_SCOPE("op:adam");
     gpu.launch(500);
-  });
+  };
+  const Profile found = gpu_profile(work, gpu.profiler());
   EXPECT_NEAR(time_of(found, "lstm_cell").seconds, 7e-6, 1e-12);
   EXPECT_NEAR(time_of(found, "adam").seconds, 0.5e-6, 1e-12);
   EXPECT_EQ(time_of(found, "lstm_cell").count, 1);
@@ -148,13 +130,73 @@ TEST_F(ProfileTest, AttributesGpuTimeToTheOpThatLaunchedIt) {
   EXPECT_NEAR(found.gpu_seconds.value(), 57.5e-6, 1e-12);
 }
 
+using What = TraceEvent::What;
+
+/// A trace in which a kernel is launched by our own code and has the number of an op as its id, as
+/// Kineto counts ops and CUPTI counts calls, both from 1.
+TEST(GpuWork, IsLaunchedByTheCallWithItsId) {
+  const std::vector<TraceEvent> trace{
+      {.what = What::kOp, .id = 7, .linked = 0, .begin = 100, .end = 200},
+      {.what = What::kOther, .id = 7, .linked = 0, .begin = 300, .end = 900},  // a scope
+      {.what = What::kCall, .id = 7, .linked = 0, .begin = 400, .end = 420},
+      {.what = What::kGpuWork, .id = 7, .linked = 0, .begin = 1000, .end = 1500}};
+  const auto found = gpu_work(trace);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].launched, 410);
+  EXPECT_EQ(found[0].begin, 1000);
+  EXPECT_EQ(found[0].end, 1500);
+}
+
+TEST(GpuWork, IsLaunchedByTheLinkedOpWhereNoCallIsKnown) {
+  const std::vector<TraceEvent> trace{
+      {.what = What::kOther, .id = 3, .linked = 0, .begin = 0, .end = 50},
+      {.what = What::kOp, .id = 3, .linked = 0, .begin = 100, .end = 200},
+      {.what = What::kCall, .id = 8, .linked = 4, .begin = 300, .end = 320},
+      {.what = What::kGpuWork, .id = 9, .linked = 3, .begin = 1000, .end = 1500},
+      {.what = What::kGpuWork, .id = 10, .linked = 0, .begin = 1500, .end = 1600},
+      {.what = What::kGpuWork, .id = 11, .linked = 8, .begin = 1600, .end = 1700}};
+  const auto found = gpu_work(trace);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].launched, 150);
+  EXPECT_EQ(found[1].launched, 0) << "nothing launched it";
+  EXPECT_EQ(found[2].launched, 0) << "8 is a call's id, not an op's";
+}
+
+TEST_F(ProfileTest, GivesOurOwnKernelsToTheirScope) {
+  std::vector<TraceEvent> trace;
+  const auto launch = [&](uint64_t id) {
+    const int64_t now = c10::getTime();
+    trace.push_back({.what = What::kCall, .id = id, .linked = 0, .begin = now, .end = now});
+    const int64_t begin = now + 1'000'000 * static_cast<int64_t>(id);
+    trace.push_back(
+        {.what = What::kGpuWork, .id = id, .linked = 0, .begin = begin, .end = begin + 3'000});
+  };
+  const Profile found = gpu_profile(
+      [&] {
+        {
+          RECORD_USER_SCOPE("op:rmsprop");
+          launch(1);
+        }
+        RECORD_USER_SCOPE("op:local_response_norm");
+        launch(2);
+        launch(3);
+      },
+      [&](const std::function<void()>& work) {
+        work();
+        return gpu_work(trace);
+      });
+  EXPECT_NEAR(time_of(found, "rmsprop").seconds, 3e-6, 1e-12);
+  EXPECT_NEAR(time_of(found, "local_response_norm").seconds, 6e-6, 1e-12);
+  EXPECT_NEAR(found.gpu_seconds.value(), 9e-6, 1e-12);
+}
+
 TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {
   const auto work = [&] {
     const at::Tensor x = at::randn({3, 5}).requires_grad_();
     at::mm(x, at::ones({5, 2})).relu().sum().backward();
   };
   const Profile host = profile(work);
-  const Profile device = FakeGpu().profile(work);
+  const Profile device = gpu_profile(work, FakeGpu().profiler());
   ASSERT_EQ(host.ops.size(), device.ops.size());
   for (const auto& op : host.ops) EXPECT_EQ(time_of(device, op.type).count, op.count) << op.type;
 }

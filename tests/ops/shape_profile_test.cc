@@ -6,6 +6,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "ops/kernels/lstm_cell.h"
 #include "ops/types/shapes.h"
 #include "ops/types/table.h"
+#include "tests/ops/fake_gpu.h"
 
 namespace fathom::ops {
 namespace {
@@ -80,6 +82,32 @@ TEST_F(ShapeProfileTest, GivesTheGradientOfAScopeItsShape) {
   }
   EXPECT_EQ(forward, 4);
   EXPECT_EQ(backward, 4);
+}
+
+TEST_F(ShapeProfileTest, GivesShapesTheGpuTimeOfWhatTheyLaunch) {
+  FakeGpu gpu;
+  const at::Tensor x = at::ones({3, 5});
+  const at::Tensor h = at::ones({3, 2});
+  const auto step = [&] {
+    {
+      RECORD_USER_SCOPE_WITH_INPUTS("op:lstm_cell", (std::vector<c10::IValue>{x, h}));
+      gpu.launch(3'000);
+      at::mm(square, square);
+      gpu.launch(4'000);
+    }
+    gpu.launch(2'000);  // outside any op
+    square.view({32, 128});
+  };
+  const ShapeProfile found = gpu_shape_profile(step, 8, gpu.profiler());
+  EXPECT_EQ(found.steps, 4) << "the middle half";
+  const FieldRow fields{{"n", int64_t{3}}, {"inputs", int64_t{5}}, {"width", int64_t{2}}};
+  const ShapeTime cell =
+      shape_of(found, {shape_key(*op_type("lstm_cell"), {Pass::kForward, fields})});
+  EXPECT_EQ(cell.count, 4);
+  EXPECT_NEAR(cell.seconds, 4 * 7e-6, 1e-12);
+  EXPECT_EQ(found.shapes.back().type, "framework");
+  EXPECT_NEAR(found.shapes.back().seconds, 4 * 2e-6, 1e-12) << "not the time in which it is idle";
+  EXPECT_NEAR(found.seconds, 4 * 9e-6, 1e-12);
 }
 
 TEST_F(ShapeProfileTest, LeavesOutItsOwnOps) {

@@ -65,6 +65,7 @@ CudaDevice device() {
   cudaDeviceProp properties{};
   if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return found;
   std::memcpy(found.name, properties.name, sizeof found.name);
+  cudaDeviceGetPCIBusId(found.pci_bus_id, sizeof found.pci_bus_id, 0);
   found.memory_bytes = static_cast<double>(properties.totalGlobalMem);
   found.l2_bytes = properties.l2CacheSize;
   cudaDriverGetVersion(&found.driver);

@@ -14,6 +14,7 @@ namespace fathom::ops {
 /// is 13.1.0.
 struct CudaDevice {
   char name[256];
+  char pci_bus_id[16];  ///< such as 0000:3b:00.0
   double memory_bytes;
   double l2_bytes;
   int driver;
