@@ -6,23 +6,41 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
+#include <utility>
+#include <variant>
+
 namespace fathom::models {
 namespace {
 
 using Parameters = std::vector<at::Tensor>;
 
+bool on_gpu(const Parameters& parameters) { return !parameters.empty() && parameters[0].is_cuda(); }
+
 }  // namespace
 
 void Optimizer::step(const torch::nn::Module& net) {
-  if (optimizer_ == nullptr) optimizer_ = make_(net.parameters());
-  {
-    RECORD_USER_SCOPE_WITH_INPUTS(scope_, std::vector<c10::IValue>{net.parameters()});
-    optimizer_->step();
+  const Parameters parameters = net.parameters();
+  if (optimizer_ == nullptr && !fused_) {
+    if (on_gpu(parameters)) {
+      fused_.emplace(rule_, parameters);
+    } else {
+      optimizer_ = make_(parameters);
+    }
   }
-  optimizer_->zero_grad();
+  {
+    const char* scope = std::visit([](const auto& rule) { return rule.kScope; }, rule_);
+    RECORD_USER_SCOPE_WITH_INPUTS(scope, std::vector<c10::IValue>{parameters});
+    if (fused_) {
+      fused_->step();
+    } else {
+      optimizer_->step();
+    }
+  }
+  for (const auto& parameter : parameters) parameter.mutable_grad().reset();
 }
 
 std::vector<at::Tensor> Optimizer::state() const {
+  if (fused_) return fused_->states();
   if (optimizer_ == nullptr) return {};
   std::vector<at::Tensor> tensors;
   for (const auto& [parameter, state] : optimizer_->state()) {
@@ -42,17 +60,22 @@ std::vector<at::Tensor> Optimizer::state() const {
 void clip_norm(const torch::nn::Module& net, double max_norm) {
   const auto parameters = net.parameters();
   RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{parameters});
-  torch::nn::utils::clip_grad_norm_(parameters, max_norm);
+  // clip_grad_norm_ returns the norm as a number, for which it waits for a GPU.
+  if (on_gpu(parameters)) {
+    ops::foreach_clip_norm(ops::gradients_like(parameters), max_norm);
+  } else {
+    torch::nn::utils::clip_grad_norm_(parameters, max_norm);
+  }
 }
 
 Optimizer sgd(double rate) {
-  return {"op:sgd", [=](Parameters parameters) {
+  return {ops::Sgd{rate}, [=](Parameters parameters) {
             return std::make_unique<torch::optim::SGD>(std::move(parameters), rate);
           }};
 }
 
 Optimizer momentum(double rate, double momentum, double weight_decay) {
-  return {"op:momentum", [=](Parameters parameters) {
+  return {ops::Momentum{rate, momentum, weight_decay}, [=](Parameters parameters) {
             return std::make_unique<torch::optim::SGD>(
                 std::move(parameters),
                 torch::optim::SGDOptions(rate).momentum(momentum).weight_decay(weight_decay));
@@ -60,13 +83,13 @@ Optimizer momentum(double rate, double momentum, double weight_decay) {
 }
 
 Optimizer adam(double rate) {
-  return {"op:adam", [=](Parameters parameters) {
+  return {ops::Adam{rate}, [=](Parameters parameters) {
             return std::make_unique<torch::optim::Adam>(std::move(parameters), rate);
           }};
 }
 
 Optimizer adagrad(double rate, double weight_decay) {
-  return {"op:adagrad", [=](Parameters parameters) {
+  return {ops::Adagrad{rate, weight_decay}, [=](Parameters parameters) {
             return std::make_unique<torch::optim::Adagrad>(
                 std::move(parameters),
                 torch::optim::AdagradOptions(rate).weight_decay(weight_decay));

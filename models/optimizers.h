@@ -5,17 +5,22 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
+
+#include "ops/types/optimization/fused_optimizer.h"
 
 namespace fathom::models {
 
-/// A LibTorch optimizer for all parameters of one network. It is created at the first step, after
-/// `.to(device)`, because Adagrad allocates its state when it is created.
+/// LibTorch's optimizer for all parameters of one network: torch::optim on the CPU, the fused
+/// kernels on a GPU. It is created at the first step, after `.to(device)`, because it allocates its
+/// state when it is created.
 class Optimizer {
  public:
   using Make = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<at::Tensor>)>;
-  /// `scope` is the name of the update in a profile: "op:" and the op type.
-  Optimizer(const char* scope, Make make) : scope_(scope), make_(std::move(make)) {}
+
+  /// `make` makes the torch::optim optimizer that computes `rule`.
+  Optimizer(const ops::UpdateRule& rule, Make make) : rule_(rule), make_(std::move(make)) {}
 
   /// Applies the gradients of `net`, then frees them.
   void step(const torch::nn::Module& net);
@@ -23,9 +28,10 @@ class Optimizer {
   std::vector<at::Tensor> state() const;
 
  private:
-  const char* scope_;
+  ops::UpdateRule rule_;
   Make make_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;  ///< on the CPU
+  std::optional<ops::FusedOptimizer> fused_;            ///< on a GPU
 };
 
 /// Scales all gradients of `net` so that their total norm is at most `max_norm`.

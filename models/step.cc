@@ -5,6 +5,11 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "models/captured.h"
+
 namespace fathom::models {
 namespace {
 
@@ -37,6 +42,11 @@ class Autocast {
   bool was_enabled_;
 };
 
+/// Images and filters, the tensors of four dimensions, with the channels last in memory.
+at::Tensor with_channels_last(const at::Tensor& tensor) {
+  return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
+}
+
 }  // namespace
 
 int64_t default_batch(const WorkloadRow& row, Mode mode) {
@@ -47,8 +57,16 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
   at::manual_seed(options.seed);  // weights and dropout
   const at::Device device = fixtures::torch_device(options.device);
+  // As PyTorch's tuning guide says: cuDNN times its algorithms at the first call of each shape.
+  if (device.is_cuda()) at::globalContext().setBenchmarkCuDNN(true);
   workload_ = row.make(options.scale);
   workload_->module().to(device);
+  const bool channels_last = options.layout == Layout::kChannelsLast && has_convolutions();
+  if (channels_last) {
+    for (auto& parameter : workload_->module().parameters()) {
+      parameter.set_data(with_channels_last(parameter.detach()));
+    }
+  }
   workload_->module().train(options.mode == Mode::kTrain);
   inputs_ = workload_->batches({.batch = options.batch,
                                 .count = kBatches,
@@ -56,11 +74,25 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
                                 .training = options.mode == Mode::kTrain,
                                 .source = options.data});
   for (auto& batch : inputs_.batches) {
-    for (auto& tensor : batch) tensor = tensor.to(device);
+    for (auto& tensor : batch) {
+      tensor = tensor.to(device);
+      if (channels_last) tensor = with_channels_last(tensor);
+    }
   }
 }
 
 void Step::run(const std::function<void(Phase)>& done) {
+  if (graphs_ != nullptr) {
+    workload_->draw_for_replay();
+    graphs_->replay(next_);
+    result_ = results_[next_];
+  } else {
+    run_next(done);
+  }
+  next_ = (next_ + 1) % inputs_.batches.size();
+}
+
+void Step::run_next(const std::function<void(Phase)>& done) {
   const int rounds = options_.mode == Mode::kTrain ? workload_->updates_per_step() : 1;
   for (int round = 0; round < rounds; ++round) {
     forward();
@@ -71,7 +103,6 @@ void Step::run(const std::function<void(Phase)>& done) {
     update();
     done(Phase::kUpdate);
   }
-  next_ = (next_ + 1) % inputs_.batches.size();
 }
 
 void Step::forward() {
@@ -88,6 +119,29 @@ void Step::forward() {
 void Step::backward() { result_.backward(); }
 
 void Step::update() { workload_->update(); }
+
+void Step::capture() {
+  const std::size_t count = inputs_.batches.size();
+  const auto warm_up = [&] {
+    for (std::size_t i = 0; i < count; ++i) {
+      workload_->draw_for_replay();
+      run();
+    }
+  };
+  const auto step = [&] {
+    run();
+    results_.push_back(result_.detach());
+  };
+  next_ = 0;
+  graphs_ = captured({.warm_up = warm_up, .work = step, .graphs = count});
+  result_.reset();
+}
+
+bool Step::has_convolutions() const {
+  const auto parameters = workload_->module().parameters();
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const at::Tensor& parameter) { return parameter.dim() == 4; });
+}
 
 int64_t Step::parameter_count() const {
   int64_t count = 0;

@@ -11,8 +11,10 @@
 #include "fixtures/data_source.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
+#include "models/layout.h"
 #include "models/mode.h"
 #include "models/table.h"
+#include "ops/kernels/cuda/graphs.h"
 
 namespace fathom::models {
 
@@ -34,6 +36,7 @@ struct StepOptions {
   int64_t batch = 1;
   uint64_t seed = 0;
   Scale scale = Scale::kFull;
+  Layout layout = Layout::kContiguous;  ///< of images and filters of networks with convolutions
   fixtures::DataSource data = {};
 };
 
@@ -45,12 +48,17 @@ class Step {
   Step(const WorkloadRow& row, const StepOptions& options);
 
   /// Runs one step on the next batch. Does not wait for the device. Calls `done` after each phase;
-  /// an inference step has only the forward phase.
+  /// an inference step has only the forward phase, a captured step has none.
   void run(const std::function<void(Phase)>& done = [](Phase) {});
 
   void forward();
   void backward();
   void update();
+
+  /// Captures the step on each batch as a CUDA graph, after one more step on each; run() then
+  /// replays the graphs. They read the batches where they are, so a replay copies nothing. Throws
+  /// std::runtime_error for a step that cannot be captured, with the call of LibTorch.
+  void capture();
 
   /// The scalar loss (train) or the outputs (infer) of the last forward().
   const at::Tensor& result() const { return result_; }
@@ -63,16 +71,22 @@ class Step {
 
   /// Number of elements of all trainable parameters.
   int64_t parameter_count() const;
+  /// Whether the network has convolutions: filters, which have four dimensions.
+  bool has_convolutions() const;
 
   Workload& workload() { return *workload_; }
   const StepOptions& options() const { return options_; }
 
  private:
+  void run_next(const std::function<void(Phase)>& done);
+
   StepOptions options_;
   std::unique_ptr<Workload> workload_;
   fixtures::BatchSet inputs_;
   std::size_t next_ = 0;
   at::Tensor result_;
+  std::vector<at::Tensor> results_;  ///< of the graphs; a replay writes its own
+  std::unique_ptr<ops::CudaGraphs> graphs_;
 };
 
 }  // namespace fathom::models

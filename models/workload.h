@@ -35,6 +35,10 @@ class Workload {
   virtual at::Tensor loss(const fixtures::Batch& batch) = 0;
   /// Applies the gradients with the optimizer, then frees them.
   virtual void update() = 0;
+  /// Draws again what loss() and infer() draw on the CPU. Called before a step is captured as a
+  /// CUDA graph and before each replay, which repeats only the GPU's work: from the first call on,
+  /// loss() and infer() read what this call drew.
+  virtual void draw_for_replay() {}
   /// Rounds of loss, backward and update in a training step. A GAN, which updates two networks, has
   /// two.
   virtual int updates_per_step() const { return 1; }

@@ -77,6 +77,10 @@ void declare_conditions(CLI::App& app, Options& options, RawOptions& raw) {
          "(default: stock)");
   choice(app, "--fathom_malloc", raw.malloc, kMallocNames,
          "tuned: malloc keeps freed memory for later steps (default: stock)");
+  choice(app, "--fathom_layout", raw.layout, models::kLayoutNames,
+         "stores images and filters of convolutions so (default: contiguous)");
+  app.add_flag("--fathom_cuda_graph", options.cuda_graph,
+               "captures each step on a GPU once, then times replays");
   app.add_option("--fathom_seed", options.seed, "seeds weights, data and dropout (default: 0)")
       ->option_text("N")
       ->check(CLI::NonNegativeNumber);
@@ -86,7 +90,7 @@ void declare_conditions(CLI::App& app, Options& options, RawOptions& raw) {
   choice(app, "--fathom_data_errors", raw.data_errors, kDataErrorsNames,
          "skips up to 1 % broken items or fails at the first (default: skip)");
   file(app, "--fathom_rom", raw.rom,
-       "plays this Atari 2600 game; needs a build with -DFATHOM_ALE=ON (default: a built-in game)");
+       "plays this Atari 2600 game; needs -DFATHOM_ALE=ON (default: ours)");
   app.add_option("--fathom_replay", options.replay,
                  "sets the frames of the replay memory in fixtures (default: 100000)")
       ->option_text("N")
@@ -100,7 +104,7 @@ void declare_records(CLI::App& app, Options& options) {
                "adds each step's memory by class: weights, gradients, feature maps");
   file(app, "--fathom_samples", options.samples, "writes the time of every step as JSON lines");
   file(app, "--fathom_peaks", options.peaks,
-       "reads the machine's peaks from an earlier --benchmark_out file (default: measures them)");
+       "reads the machine's peaks from an earlier --benchmark_out file");
 }
 
 void declare_robustness(CLI::App& app, Options& options, RawOptions& raw) {
@@ -210,7 +214,7 @@ std::string options_help() {
       "Values with commas are lists: --fathom_threads=1,2 gives a row for each.\n"
       "\nGoogle Benchmark's most used flags:\n" +
       help_entry("--benchmark_filter=REGEX",
-                 "runs the rows whose names match; -REGEX excludes them (default: all)") +
+                 "runs the rows whose names match; -REGEX excludes them") +
       help_entry("--benchmark_out=FILE", "writes all results as JSON") +
       help_entry("--benchmark_repetitions=N", "runs each row N times (default: 1)") +
       help_entry("--benchmark_min_time=N",

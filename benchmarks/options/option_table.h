@@ -20,6 +20,7 @@ struct RawOptions {
   std::string study;
   std::string mkl{kMklNames[0]};
   std::string malloc{kMallocNames[0]};
+  std::string layout{models::kLayoutNames[0]};
   std::string machine_check{kMachineCheckNames[0]};
 };
 

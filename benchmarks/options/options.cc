@@ -86,6 +86,7 @@ void convert(const RawOptions& raw, Options& options) {
   options.caches = values<Cache>(raw.caches, kCacheNames);
   options.mkl = value<Mkl>(raw.mkl, kMklNames);
   options.malloc = value<Malloc>(raw.malloc, kMallocNames);
+  options.layout = value<models::Layout>(raw.layout, models::kLayoutNames);
   options.machine_check = value<MachineCheck>(raw.machine_check, kMachineCheckNames);
   refuse_repeats("--fathom_device", options.devices);
   refuse_repeats("--fathom_threads", options.threads);

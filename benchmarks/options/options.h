@@ -12,6 +12,7 @@
 #include "fixtures/data_source.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
+#include "models/layout.h"
 #include "models/mode.h"
 #include "ops/core/backend.h"
 
@@ -51,6 +52,8 @@ struct Options {
   std::vector<Cache> caches;  ///< of op rows
   Mkl mkl = Mkl::kStock;
   Malloc malloc = Malloc::kStock;
+  models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
+  bool cuda_graph = false;                              ///< replays steps on a GPU as CUDA graphs
   uint64_t seed = 0;
   fixtures::DataSource data;
   int64_t replay = 100'000;         ///< frames in the replay memory of fixture rows

@@ -1,12 +1,14 @@
 // Defaults that depend on this machine, and errors for values that this machine or this build does
 // not support.
 #include <algorithm>
+#include <array>
 #include <set>
 #include <stdexcept>
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/options.h"
+#include "benchmarks/options/preset.h"
 #include "fixtures/files/file.h"
 #include "fixtures/games/ale.h"
 #include "fixtures/machine/cuda_driver.h"
@@ -85,13 +87,41 @@ void resolve_precisions(Options& options) {
   }
 }
 
+/// Throws UsageError for `option` unless there are GPU rows.
+void require_gpu(const Options& options, const std::string& option) {
+  if (holds(options.devices, fixtures::Device::kCuda)) return;
+  const auto& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
+  throw UsageError(option + ": runs on a GPU only" +
+                   (absent.empty() ? ", which --fathom_device leaves out" : "; " + absent));
+}
+
+constexpr std::array<Conflict, 4> kGraphConflicts{{
+    {"--fathom_explain", "which times ops that a replayed graph does not call"},
+    {"--fathom_study", "which profiles ops that a replayed graph does not call"},
+    {"--fathom_profile", "a replayed graph calls no ops"},
+    {"--fathom_memory", "which logs allocations, and a replayed graph makes none"},
+}};
+
+constexpr std::array<Conflict, 2> kLayoutConflicts{{
+    {"--fathom_explain", "whose op rows are contiguous"},
+    {"--fathom_study", "whose op rows are contiguous"},
+}};
+
+void resolve_graphs_and_layout(const Options& options) {
+  if (options.cuda_graph) {
+    require_gpu(options, "--fathom_cuda_graph");
+    refuse_conflicts("--fathom_cuda_graph", kGraphConflicts, options);
+  }
+  if (options.layout != models::Layout::kContiguous) {
+    refuse_conflicts("--fathom_layout=" + std::string(name(options.layout)), kLayoutConflicts,
+                     options);
+  }
+}
+
 void resolve_backends(const Options& options) {
   for (const auto backend : {ops::Backend::kCublas, ops::Backend::kCudnn}) {
-    if (!holds(options.backends, backend) || holds(options.devices, fixtures::Device::kCuda))
-      continue;
-    const auto& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
-    throw UsageError("--fathom_backend=" + std::string(name(backend)) + ": runs on a GPU only" +
-                     (absent.empty() ? ", which --fathom_device leaves out" : "; " + absent));
+    if (holds(options.backends, backend))
+      require_gpu(options, "--fathom_backend=" + std::string(name(backend)));
   }
   if (!holds(options.backends, ops::Backend::kOneDnn)) return;
   if (!holds(options.devices, fixtures::Device::kCpu)) {
@@ -133,6 +163,7 @@ void resolve_for_machine(Options& options) {
   resolve_threads(options);
   resolve_precisions(options);
   resolve_backends(options);
+  resolve_graphs_and_layout(options);
   resolve_data(options);
 }
 

@@ -136,6 +136,8 @@ ContextEntries context(const Options& options) {
        environment({"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_",
                     "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "THP_MEM_ALLOC_ENABLE"})},
       {"cuda_environment", cuda_environment()},
+      {"fathom_cuda_graph", options.cuda_graph ? "on" : "off"},
+      {"fathom_layout", std::string(name(options.layout))},
       {"fathom_malloc", std::string(name(options.malloc))},
       {"fathom_mkl", std::string(name(options.mkl))},
       {"seed", std::to_string(options.seed)},

@@ -98,7 +98,9 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
                                      .precision = precision,
                                      .batch = batch,
                                      .seed = options.seed,
+                                     .layout = options.layout,
                                      .data = options.data};
+      const bool graph = options.cuda_graph && device == Device::kCuda;
       const auto memory = [&workload, step] { return memory_counters(workload, step); };
       const std::string name(workload.name);
       add_rows(
@@ -106,7 +108,7 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
           token("batch", batch) + token("precision", precision) + token("backend", Backend::kTorch),
           {.device = device,
            .precision = precision,
-           .make = [&workload, step] { return make_model_task(workload, step); },
+           .make = [&workload, step, graph] { return make_model_task(workload, step, graph); },
            .rates = {.flops = true},
            .profiling = profiling(options),
            .memory = options.memory ? memory : std::function<Counters()>{},

@@ -15,12 +15,21 @@ namespace {
 
 class ModelTask final : public Task {
  public:
-  ModelTask(const models::WorkloadRow& row, const models::StepOptions& options)
+  ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph)
       : step_(row, options) {
     counts_.items = static_cast<double>(options.batch);
     counts_.counters.emplace_back("params", static_cast<double>(step_.parameter_count()));
     if (!options.data.synthetic()) {
       counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
+    }
+    if (options.layout != models::Layout::kContiguous && step_.has_convolutions()) {
+      add_to_label(std::string(name(options.layout)));
+    }
+    if (cuda_graph) {
+      run();  // allocates the optimizer's state
+      warm_up_step();
+      step_.capture();
+      add_to_label("cuda_graph");
     }
   }
 
@@ -31,9 +40,7 @@ class ModelTask final : public Task {
     if (counted_) return run();
     counted_ = true;
     const ops::StepFlops step = ops::count_flops([this] { run(); });
-    for (const auto& choice : step.choices) {
-      counts_.label += (counts_.label.empty() ? "" : " ") + choice;
-    }
+    for (const auto& choice : step.choices) add_to_label(choice);
     if (step.flops == 0) return;
     counts_.flops = step.flops;
     counts_.counters.emplace_back("flops_per_step", step.flops);
@@ -84,6 +91,10 @@ class ModelTask final : public Task {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void add_to_label(const std::string& word) {
+    counts_.label += (counts_.label.empty() ? "" : " ") + word;
+  }
+
   models::Step step_;
   bool counted_ = false;
   StepCounts counts_;
@@ -92,8 +103,8 @@ class ModelTask final : public Task {
 }  // namespace
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
-                                      const models::StepOptions& options) {
-  return std::make_unique<ModelTask>(row, options);
+                                      const models::StepOptions& options, bool cuda_graph) {
+  return std::make_unique<ModelTask>(row, options, cuda_graph);
 }
 
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {

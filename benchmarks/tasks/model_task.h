@@ -7,9 +7,11 @@
 
 namespace fathom::benchmarks {
 
-/// Makes a task that runs the training or inference step of a workload.
+/// Makes a task that runs the training or inference step of a workload. With `cuda_graph` it
+/// captures the step on a GPU and replays it; throws std::runtime_error for a step that cannot be
+/// captured.
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
-                                      const models::StepOptions& options);
+                                      const models::StepOptions& options, bool cuda_graph = false);
 
 /// Builds a step of its own and measures its memory by class (models/memory.h).
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options);

@@ -1,5 +1,6 @@
 #include "benchmarks/tasks/op_task.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty_like.h>
@@ -107,6 +108,7 @@ class OpTask final : public Task {
  public:
   OpTask(const ops::ShapeRow& row, const OpOptions& options) : op_(row.op), options_(options) {
     fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
+    at::globalContext().setBenchmarkCuDNN(true);  // as in the models' steps
     const ops::Tensors inputs = ops::converted(common().inputs(), type(options.precision),
                                                fixtures::torch_device(options.device));
     add_instance(copied_at_random_offset(inputs));

@@ -8,20 +8,18 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <ATen/record_function.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
-#include <algorithm>
 #include <cmath>
-#include <deque>
+#include <optional>
 
 #include "fixtures/text/sentence_pairs.h"
+#include "models/plateau_sgd.h"
 #include "models/table.h"
 #include "ops/kernels/additive_attention.h"
 #include "ops/kernels/lstm_cell.h"
@@ -159,24 +157,6 @@ class TranslatorImpl : public nn::Module {
 };
 TORCH_MODULE(Translator);
 
-/// A learning rate that decays by 1 % whenever the loss exceeds the three losses before.
-class DecayingRate {
- public:
-  /// The rate for the step that had this `loss`.
-  double next(double loss) {
-    if (losses_.size() == 3) {
-      if (loss > *std::max_element(losses_.begin(), losses_.end())) rate_ *= 0.99;
-      losses_.pop_front();
-    }
-    losses_.push_back(loss);
-    return rate_;
-  }
-
- private:
-  double rate_ = 0.5;
-  std::deque<double> losses_;
-};
-
 class Seq2seq final : public Workload {
  public:
   explicit Seq2seq(const Sizes& sizes) : sizes_(sizes), net_(sizes) {}
@@ -222,18 +202,14 @@ class Seq2seq final : public Workload {
     return loss;
   }
 
-  /// Clips the gradients' norm and applies SGD. LibTorch's clip_grad_norm_ does not clip sparse
-  /// gradients. The learning rate includes the clip factor, which saves a pass over the gradients.
-  void update() override {
-    const torch::NoGradGuard no_grad;
-    const auto parameters = net_->parameters();
-    const double norm = gradient_norm(parameters);
-    const double rate = rate_.next(last_loss_.item<double>()) * std::min(1.0, kMaxNorm / norm);
-    RECORD_USER_SCOPE_WITH_INPUTS("op:sgd",
-                                  std::vector<c10::IValue>{with_dense_gradients(parameters)});
-    for (const auto& parameter : parameters) {
-      parameter.add_(parameter.grad(), -rate);
-      parameter.mutable_grad().reset();
+  void update() override { optimizer_.step(net_->parameters(), last_loss_); }
+  void draw_for_replay() override {
+    const ops::Candidates drawn = draw_candidates();
+    if (replayed_) {
+      replayed_->ids.copy_(drawn.ids);
+      replayed_->tries.copy_(drawn.tries);
+    } else {
+      replayed_ = drawn;
     }
   }
 
@@ -241,31 +217,23 @@ class Seq2seq final : public Workload {
   std::vector<at::Tensor> optimizer_state() const override { return {}; }
 
  private:
-  /// The parameters with dense gradients, for the profiling scopes. Of the others an update reads
-  /// only a few rows, which depend on the batch.
-  static std::vector<at::Tensor> with_dense_gradients(std::vector<at::Tensor> parameters) {
-    std::erase_if(parameters, [](const auto& one) { return one.grad().is_sparse(); });
-    return parameters;
-  }
-
-  /// The total norm of all gradients. Coalesces sparse ones, which adds rows of repeated words.
-  static double gradient_norm(const std::vector<at::Tensor>& parameters) {
-    RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm",
-                                  std::vector<c10::IValue>{with_dense_gradients(parameters)});
-    std::vector<at::Tensor> norms;
-    for (const auto& parameter : parameters) {
-      at::Tensor& gradient = parameter.mutable_grad();
-      if (gradient.is_sparse()) gradient = gradient.coalesce();
-      norms.push_back(at::linalg_vector_norm(gradient.is_sparse() ? gradient.values() : gradient));
+  /// The candidates of a step. The CPU draws them, as in TensorFlow. The copy from pinned memory
+  /// does not wait for a GPU.
+  ops::Candidates draw_candidates() const {
+    ops::Candidates drawn = ops::draw_log_uniform(fixtures::kBuckets[sizes_.pairs.bucket].target,
+                                                  sizes_.candidates, sizes_.pairs.vocabulary);
+    const at::Device device = net_->projection().device();
+    if (device.is_cpu()) return drawn;
+    for (at::Tensor* tensor : {&drawn.ids, &drawn.tries}) {
+      *tensor = tensor->pin_memory().to(device, /*non_blocking=*/true);
     }
-    return at::linalg_vector_norm(at::stack(norms)).item<double>();
+    return drawn;
   }
 
   /// Averages the loss over each sentence's words and end word, then over the sentences.
   at::Tensor sampled_loss(const at::Tensor& outputs, const Batch& batch) {
     const at::Tensor& weights = batch[fixtures::kTargetWeights];
-    const auto candidates =
-        ops::draw_log_uniform(outputs.size(0), sizes_.candidates, sizes_.pairs.vocabulary);
+    const ops::Candidates candidates = replayed_ ? *replayed_ : draw_candidates();
     const at::Tensor losses =
         ops::sampled_softmax(outputs, net_->projection(), net_->projection_bias(),
                              batch[fixtures::kTargetIds].slice(0, 1), candidates);
@@ -275,7 +243,8 @@ class Seq2seq final : public Workload {
   Sizes sizes_;
   Translator net_;
   at::Tensor last_loss_;
-  DecayingRate rate_;
+  PlateauSgd optimizer_{0.5, kMaxNorm};
+  std::optional<ops::Candidates> replayed_;  ///< in a CUDA graph: draw_for_replay() replaces them
 };
 
 }  // namespace

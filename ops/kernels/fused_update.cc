@@ -67,11 +67,12 @@ void check_lists(const Lists& lists, int states) {
                 lists[0].size(), " tensors");
     for (std::size_t i = 0; i < list.size(); ++i) {
       const at::Tensor& p = lists[0][i];
-      TORCH_CHECK(list[i].is_contiguous() && list[i].sizes() == p.sizes() &&
+      TORCH_CHECK(list[i].is_non_overlapping_and_dense() && list[i].sizes() == p.sizes() &&
+                      list[i].strides() == p.strides() &&
                       list[i].scalar_type() == lists[0][0].scalar_type() &&
                       list[i].device() == lists[0][0].device() && element(p.scalar_type()),
                   "update: the tensors of parameter ", i,
-                  " must be contiguous and have the same sizes, type and device");
+                  " must be dense and have the same sizes, strides, type and device");
     }
   }
 }

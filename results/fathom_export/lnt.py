@@ -12,7 +12,8 @@ MACHINE = ("num_cpus", "cpu_capability", "gpu", "gpu_memory_bytes")
 RUN = ("fathom_version", "git_commit", "command_line", "host_name", "affinity", "compiler")
 RUN += ("compiler_flags", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
 RUN += ("cuda_driver", "cuda_runtime", "cublas", "cudnn")
-RUN += ("openmp", "malloc", "fathom_malloc", "fathom_mkl", "seed", "data", "rom")
+RUN += ("openmp", "malloc", "fathom_cuda_graph", "fathom_layout", "fathom_malloc", "fathom_mkl")
+RUN += ("seed", "data", "rom")
 MAX_NAME = 256  # characters of a name in LNT's tables
 SUFFIX = "/process_time/real_time"
 

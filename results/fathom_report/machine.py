@@ -43,6 +43,8 @@ CARDS = {
         "seed": "seed",
         "openmp": "OpenMP",
         "malloc": "malloc",
+        "fathom_cuda_graph": "--fathom_cuda_graph",
+        "fathom_layout": "--fathom_layout",
         "fathom_malloc": "--fathom_malloc",
         "fathom_mkl": "--fathom_mkl",
     },

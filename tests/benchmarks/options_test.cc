@@ -36,6 +36,27 @@ TEST(Options, TakeLists) {
   EXPECT_EQ(options.seed, 9U);
 }
 
+TEST(Options, ChooseTheLayout) {
+  EXPECT_EQ(parsed({}).layout, models::Layout::kContiguous);
+  EXPECT_EQ(parsed({"--fathom_layout=contiguous"}).layout, models::Layout::kContiguous);
+  EXPECT_EQ(parsed({"--fathom_layout=channels_last"}).layout, models::Layout::kChannelsLast);
+  EXPECT_THROW(parsed({"--fathom_layout=nhwc"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_layout=channels_last", "--fathom_explain=vgg/train"}), UsageError);
+  EXPECT_NO_THROW(parsed({"--fathom_layout=contiguous", "--fathom_explain=vgg/train"}));
+}
+
+TEST(Options, ReplayCudaGraphsOnAGpuOnly) {
+  EXPECT_FALSE(parsed({}).cuda_graph);
+  EXPECT_THROW(parsed({"--fathom_device=cpu", "--fathom_cuda_graph"}), UsageError);
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  EXPECT_TRUE(parsed({"--fathom_cuda_graph"}).cuda_graph);
+  for (const char* other : {"--fathom_profile", "--fathom_memory", "--fathom_explain=vgg/train"}) {
+    EXPECT_THROW(parsed({"--fathom_cuda_graph", other}), UsageError) << other;
+  }
+}
+
 TEST(Options, SizeTheReplayMemory) {
   EXPECT_EQ(parsed({}).replay, 100'000);
   EXPECT_EQ(parsed({"--fathom_replay=100"}).replay, 100);

@@ -26,6 +26,15 @@ from program import ONE_ROW, PROGRAM, run
         (["--fathom_cache=warm"], "warm not in {hot,cold}"),
         (["--fathom_mkl=fast"], "fast not in {stock,native}"),
         (["--fathom_malloc=fast"], "fast not in {stock,tuned}"),
+        (["--fathom_layout=nhwc"], "nhwc not in {contiguous,channels_last}"),
+        (
+            ["--fathom_layout=channels_last", "--fathom_explain=vgg/infer"],
+            "--fathom_layout=channels_last: not together with --fathom_explain, ",
+        ),
+        (
+            ["--fathom_device=cpu", "--fathom_cuda_graph"],
+            "--fathom_cuda_graph: runs on a GPU only",
+        ),
         (["--fathom_backend=mkl"], "mkl not in {torch,onednn,cublas,cudnn,native}"),
         (
             ["--fathom_device=cpu", "--fathom_backend=cudnn"],

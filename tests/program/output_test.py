@@ -52,10 +52,21 @@ def test_context_has_versions_machine_and_settings(tmp_path):
 
 def test_context_has_the_tuning_of_the_process(tmp_path):
     out = tmp_path / "out.json"
-    tuned = ["--fathom_mkl=native", "--fathom_malloc=tuned"]
+    tuned = ["--fathom_mkl=native", "--fathom_malloc=tuned", "--fathom_layout=channels_last"]
     assert run(*ONE_ROW, *tuned, f"--benchmark_out={out}").returncode == 0
     context = read_json(out)["context"]
     assert context["fathom_mkl"] == "native" and context["fathom_malloc"] == "tuned"
+    assert context["fathom_layout"] == "channels_last" and context["fathom_cuda_graph"] == "off"
+
+
+def test_rows_with_convolutions_are_labelled_with_their_layout(tmp_path):
+    out = tmp_path / "out.json"
+    filter_ = "--benchmark_filter=^(deepq|memnet)/infer/"
+    layout = "--fathom_layout=channels_last"
+    assert run(*QUICK, filter_, layout, f"--benchmark_out={out}").returncode == 0
+    rows = read_json(out)["benchmarks"]
+    labels = {row["name"].split("/")[0]: row.get("label", "") for row in rows}
+    assert labels == {"deepq": "channels_last", "memnet": ""}
 
 
 def test_cold_rows_cycle_through_buffers_larger_than_the_caches(tmp_path):

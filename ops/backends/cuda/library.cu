@@ -194,6 +194,7 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
       .lstm_gates_backward = fathom::ops::lstm_gates_backward,
       .fused_clip = fathom::ops::fused_clip,
       .fused_update = fathom::ops::fused_update,
+      .capture_graphs = fathom::ops::capture_graphs,
       .make_vendor_kernel = fathom::ops::make_vendor_kernel};
   return &kLibrary;
 }

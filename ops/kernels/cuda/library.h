@@ -5,6 +5,7 @@
 #include "ops/core/problem.h"
 #include "ops/kernels/cuda/fused_clip.h"
 #include "ops/kernels/cuda/fused_update.h"
+#include "ops/kernels/cuda/graphs.h"
 #include "ops/kernels/cuda/local_response_norm.h"
 #include "ops/kernels/cuda/lstm_gates.h"
 
@@ -63,6 +64,8 @@ struct CudaLibrary {
   const char* (*fused_clip)(const FusedClip& call);
   // See fused_update.h.
   const char* (*fused_update)(const FusedUpdate& call);
+  // See graphs.h.
+  CudaGraphs* (*capture_graphs)(const CaptureCall& call);
   Kernel* (*make_vendor_kernel)(const VendorCall& call);
 };
 

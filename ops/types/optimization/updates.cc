@@ -18,6 +18,7 @@
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/fused_clip.h"
 #include "ops/kernels/fused_update.h"
+#include "ops/types/optimization/fused_optimizer.h"
 
 namespace fathom::ops {
 namespace {
@@ -75,6 +76,17 @@ constexpr std::array kRules{
          .tolerance_factor = 10},  // the norm sums millions of elements
 };
 
+/// One step of LibTorch's fused kernels over {parameters, gradients}, which the models use on a
+/// GPU.
+Call fused_optimizer(const Lists& lists, const UpdateRule& rule) {
+  for (std::size_t i = 0; i < lists[0].size(); ++i) lists[0][i].mutable_grad() = lists[1][i];
+  const auto made = std::make_shared<FusedOptimizer>(rule, lists[0]);
+  return [made] {
+    made->step();
+    return Tensors(made->parameters().begin(), made->parameters().end());
+  };
+}
+
 /// One step of a torch::optim optimizer over {parameters, gradients}.
 template <typename Optimizer, typename Options>
 Call optimizer(const Lists& lists, const Options& options) {
@@ -126,6 +138,12 @@ constexpr double kMaxNorm = 0.1;
 
 /// Clips {gradients}.
 Call torch_clip(const Lists& lists) {
+  if (lists[0][0].is_cuda()) {
+    return [gradients = lists[0]] {
+      foreach_clip_norm(gradients, kMaxNorm);
+      return Tensors(gradients.begin(), gradients.end());
+    };
+  }
   List holders;  // parameters that own the gradients; their values are not read
   for (const auto& gradient : lists[0]) {
     holders.push_back(gradient.detach());
@@ -187,6 +205,9 @@ class Update final : public Op {
 
   Call call(const Tensors& in) const override {
     if (!rule_.update) return torch_clip(lists(in));
+    if (in[0].is_cuda() && !std::holds_alternative<RmsProp>(*rule_.update)) {
+      return fused_optimizer(lists(in), *rule_.update);
+    }
     return std::visit([&](const auto& rule) { return torch_call(lists(in), rule); }, *rule_.update);
   }
 

@@ -1,0 +1,43 @@
+#include "models/captured.h"
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "ops/kernels/cuda/library.h"
+#include "ops/profiler/observe.h"
+
+namespace fathom::models {
+namespace {
+
+/// Remembers the call of LibTorch that began last: if an exception ends the work, it threw it.
+class LastCall final : public ops::Observer {
+ public:
+  bool start(const ops::Event& event) override {
+    if (event.what == ops::Event::What::kOp) name_ = event.call.name;
+    return false;
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_ = "the step";
+};
+
+}  // namespace
+
+std::unique_ptr<ops::CudaGraphs> captured(const ops::CaptureCall& call) {
+  const ops::CudaLibrary* library = ops::cuda_library();
+  if (library == nullptr) throw std::runtime_error("CUDA graphs need a GPU");
+  LastCall last;
+  ops::CaptureCall observed = call;
+  observed.work = [&] { ops::observe(last, call.work, /*arguments=*/false); };
+  try {
+    return std::unique_ptr<ops::CudaGraphs>(library->capture_graphs(observed));
+  } catch (const std::exception& error) {
+    const std::string what = error.what();
+    throw std::runtime_error(
+        last.name() + " cannot be captured in a CUDA graph: " + what.substr(0, what.find('\n')));
+  }
+}
+
+}  // namespace fathom::models

@@ -1,0 +1,91 @@
+#include "ops/kernels/cuda/graphs.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/CachingHostAllocator.h>
+#include <ATen/core/Generator.h>
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace fathom::ops {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+/// Calls `clean_up`, which may fail after an error.
+void attempt(const std::function<void()>& clean_up) {
+  try {
+    clean_up();
+  } catch (const std::exception&) {  // the first error is the one to report
+    static_cast<void>(cudaGetLastError());
+  }
+}
+
+class Graphs final : public CudaGraphs {
+ public:
+  explicit Graphs(const CaptureCall& call) {
+    c10::cuda::device_synchronize();
+    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+    call.warm_up();
+    c10::cuda::device_synchronize();
+    allocator::emptyCache();  // a graph cannot use memory of the warm-up that is cached
+    for (std::size_t i = 0; i < call.graphs; ++i) capture(call.work);
+    c10::cuda::device_synchronize();
+  }
+
+  void replay(std::size_t graph) override { graphs_.at(graph)->replay(); }
+
+ private:
+  void capture(const std::function<void()>& work) {
+    auto& graph = *graphs_.emplace_back(std::make_unique<at::cuda::CUDAGraph>());
+    const at::Device device(at::kCUDA, c10::cuda::current_device());
+    graph.register_generator_state(at::globalContext().defaultGenerator(device));
+    graph.capture_begin(pool_);
+    bool captured = false;
+    try {
+      work();
+      captured = true;
+      graph.capture_end();
+    } catch (...) {
+      abandon(graph, device, /*in_work=*/!captured);
+      throw;
+    }
+  }
+
+  /// Ends a failed capture. LibTorch leaves its allocators and its generator in the state of a
+  /// capture where cudaStreamEndCapture fails, which would break the steps that follow.
+  void abandon(at::cuda::CUDAGraph& graph, const at::Device& device, bool in_work) {
+    bool ended = false;
+    if (in_work) {
+      attempt([&] {
+        graph.capture_end();
+        ended = true;
+      });
+    }
+    if (ended) return;
+    attempt([&] { allocator::endAllocateToPool(device.index(), pool_); });
+    attempt([&] { allocator::releasePool(device.index(), pool_); });
+    attempt([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool_); });
+    attempt([&] { at::getHostAllocator(at::kCUDA)->release_pool(pool_); });
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    attempt([&] { generator.graphsafe_set_state(generator.clone()); });
+    static_cast<void>(cudaGetLastError());
+  }
+
+  c10::MempoolId_t pool_ = at::cuda::graph_pool_handle();
+  std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs_;
+};
+
+}  // namespace
+
+CudaGraphs* capture_graphs(const CaptureCall& call) { return new Graphs(call); }
+
+}  // namespace fathom::ops
