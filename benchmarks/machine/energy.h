@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "benchmarks/machine/nvml.h"
+#include "benchmarks/machine/gpu/nvml.h"
 #include "fixtures/machine/device.h"
 
 namespace fathom::benchmarks {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "benchmarks/machine/cpu_ticks.h"
-#include "benchmarks/machine/nvml.h"
+#include "benchmarks/machine/gpu/nvml.h"
 #include "fixtures/machine/cpus.h"
 
 namespace fathom::benchmarks {

@@ -16,7 +16,7 @@
 
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/machine/disturbances.h"
-#include "benchmarks/machine/gpu_peaks.h"
+#include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "ops/backends/vendor.h"
 #include "ops/kernels/cuda/library.h"

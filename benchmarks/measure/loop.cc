@@ -7,8 +7,8 @@
 
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/machine/energy.h"
-#include "benchmarks/machine/gpu_sampler.h"
-#include "benchmarks/machine/gpu_time.h"
+#include "benchmarks/machine/gpu/gpu_sampler.h"
+#include "benchmarks/machine/gpu/gpu_time.h"
 #include "benchmarks/machine/peak_memory.h"
 #include "benchmarks/measure/sample_size.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/machine/nvml.h"
+#include "benchmarks/machine/gpu/nvml.h"
 #include "benchmarks/options/options.h"
 
 namespace fathom::benchmarks {

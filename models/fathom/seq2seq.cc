@@ -22,8 +22,8 @@
 #include "models/plateau_sgd.h"
 #include "models/table.h"
 #include "ops/kernels/additive_attention.h"
-#include "ops/kernels/lstm_cell.h"
-#include "ops/kernels/lstm_layers.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_layers.h"
 #include "ops/kernels/sampled_softmax.h"
 
 namespace fathom::models {

@@ -24,7 +24,7 @@
 #include "fixtures/speech/utterances.h"
 #include "models/optimizers.h"
 #include "models/table.h"
-#include "ops/kernels/clipped_relu_rnn.h"
+#include "ops/kernels/recurrent/clipped_relu_rnn.h"
 
 namespace fathom::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "benchmarks/machine/nvml.h"
+#include "benchmarks/machine/gpu/nvml.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "benchmarks/machine/energy.h"
-#include "benchmarks/machine/gpu_sampler.h"
+#include "benchmarks/machine/gpu/gpu_sampler.h"
 #include "benchmarks/output/context.h"
 #include "fixtures/machine/device.h"
 
@@ -29,7 +29,8 @@ TEST_F(NvmlTest, FindsTheGpuByItsBus) {
 }
 
 TEST_F(NvmlTest, IsAbsentWhereCudaHasNoGpu) {
-  if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty()) GTEST_SKIP() << "this machine has a GPU";
+  if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
+    GTEST_SKIP() << "this machine has a GPU";
   EXPECT_EQ(Nvml::get(), nullptr);
 }
 

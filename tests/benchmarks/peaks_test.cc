@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/machine/gpu_peaks.h"
+#include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "benchmarks/output/peaks_json.h"
 #include "ops/profiler/profile.h"

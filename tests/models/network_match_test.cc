@@ -21,9 +21,9 @@
 #include <utility>
 
 #include "ops/kernels/additive_attention.h"
-#include "ops/kernels/clipped_relu_rnn.h"
 #include "ops/kernels/local_response_norm.h"
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/clipped_relu_rnn.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 #include "ops/kernels/sampled_softmax.h"
 #include "ops/profiler/record.h"
 #include "tests/ops/op_cases.h"

@@ -1,4 +1,4 @@
-#include "ops/kernels/clipped_relu_rnn.h"
+#include "ops/kernels/recurrent/clipped_relu_rnn.h"
 
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>

@@ -1,4 +1,4 @@
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -13,7 +13,7 @@
 #include <cmath>
 
 #include "fixtures/machine/device.h"
-#include "ops/kernels/lstm_gates.h"
+#include "ops/kernels/recurrent/lstm_gates.h"
 #include "tests/ops/gradients.h"
 
 namespace fathom::ops {

@@ -1,4 +1,4 @@
-#include "ops/kernels/lstm_layers.h"
+#include "ops/kernels/recurrent/lstm_layers.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/allclose.h>
@@ -32,7 +32,8 @@ std::vector<at::Tensor> random_weights(bool biases, at::Device device) {
 }
 
 TEST(LstmLayers, AreThoseOfAtenOnTheCpuOverTheSameMemory) {
-  fixtures::unavailable_reason(fixtures::Device::kCuda);  // loads the CUDA libraries before LibTorch's hooks
+  fixtures::unavailable_reason(
+      fixtures::Device::kCuda);  // loads the CUDA libraries before LibTorch's hooks
   const at::Tensor x = at::randn({kSteps, kSamples, kWidth});
   const at::Tensor start = at::zeros({kLayers, kSamples, kWidth});
   for (const bool biases : {false, true}) {

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "ops/core/check.h"
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 #include "tests/ops/op_cases.h"
 
 namespace fathom::ops {

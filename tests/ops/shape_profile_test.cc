@@ -12,10 +12,10 @@
 #include <algorithm>
 
 #include "fixtures/machine/device.h"
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 #include "ops/types/shapes.h"
 #include "ops/types/table.h"
-#include "tests/ops/fake_gpu.h"
+#include "tests/ops/gpu/fake_gpu.h"
 
 namespace fathom::ops {
 namespace {

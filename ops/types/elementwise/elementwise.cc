@@ -9,7 +9,7 @@
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
-#include "ops/kernels/clipped_relu_rnn.h"
+#include "ops/kernels/recurrent/clipped_relu_rnn.h"
 #include "ops/types/elementwise/elementwise_rules.h"
 
 namespace fathom::ops {

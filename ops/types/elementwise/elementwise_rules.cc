@@ -22,7 +22,7 @@
 #include <ATen/ops/tanh_backward.h>
 #include <ATen/ops/threshold_backward.h>
 
-#include "ops/kernels/clipped_relu_rnn.h"
+#include "ops/kernels/recurrent/clipped_relu_rnn.h"
 
 namespace fathom::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include "ops/core/call_args.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
-#include "ops/kernels/lstm_layers.h"
+#include "ops/kernels/recurrent/lstm_layers.h"
 
 namespace fathom::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/cat.h>
@@ -7,7 +7,7 @@
 #include "ops/core/buffer.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
-#include "ops/kernels/lstm_gates.h"
+#include "ops/kernels/recurrent/lstm_gates.h"
 
 namespace fathom::ops {
 namespace {

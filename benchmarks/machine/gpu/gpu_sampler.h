@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "benchmarks/machine/nvml.h"
+#include "benchmarks/machine/gpu/nvml.h"
 
 namespace fathom::benchmarks {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 
 namespace fathom::ops {
 

@@ -1,4 +1,4 @@
-#include "benchmarks/machine/gpu_peaks.h"
+#include "benchmarks/machine/gpu/gpu_peaks.h"
 
 #include <exception>
 #include <utility>

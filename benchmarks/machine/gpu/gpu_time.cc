@@ -1,4 +1,4 @@
-#include "benchmarks/machine/gpu_time.h"
+#include "benchmarks/machine/gpu/gpu_time.h"
 
 #include <ATen/DeviceAccelerator.h>
 

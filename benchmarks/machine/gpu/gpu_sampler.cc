@@ -1,4 +1,4 @@
-#include "benchmarks/machine/gpu_sampler.h"
+#include "benchmarks/machine/gpu/gpu_sampler.h"
 
 namespace fathom::benchmarks {
 

@@ -12,8 +12,8 @@ namespace fathom::benchmarks {
 /// value is absent where the library does not report it.
 class Nvml {
  public:
-  /// The GPU that CUDA rows run on, which fixtures::unavailable_reason(Device::kCuda) has opened. Null where
-  /// there is none or open() returns null.
+  /// The GPU that CUDA rows run on, which fixtures::unavailable_reason(Device::kCuda) has opened.
+  /// Null where there is none or open() returns null.
   static const Nvml* get();
   /// The GPU at a PCI bus id, such as "0000:3b:00.0". NVML counts all GPUs, in another order than
   /// CUDA, so an index does not tell. Null where the library is absent, does not initialise or

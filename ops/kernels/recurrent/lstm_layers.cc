@@ -1,4 +1,4 @@
-#include "ops/kernels/lstm_layers.h"
+#include "ops/kernels/recurrent/lstm_layers.h"
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>

@@ -1,4 +1,4 @@
-#include "ops/kernels/lstm_gates.h"
+#include "ops/kernels/recurrent/lstm_gates.h"
 
 #include <ATen/DeviceAccelerator.h>
 #include <ATen/Dispatch.h>

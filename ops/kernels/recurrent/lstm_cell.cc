@@ -1,4 +1,4 @@
-#include "ops/kernels/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_cell.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

@@ -1,4 +1,4 @@
-#include "benchmarks/machine/nvml.h"
+#include "benchmarks/machine/gpu/nvml.h"
 
 #include <dlfcn.h>
 
