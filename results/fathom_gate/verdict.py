@@ -89,7 +89,9 @@ def judge(base, new, noise, rule, block=None):
 
     q = adjusted(primary, shifts)
     is_primary = set(primary)
-    changed = [name for name in primary if is_change(shifts[name], q[name], floors[name], rule.alpha)]
+    changed = [
+        name for name in primary if is_change(shifts[name], q[name], floors[name], rule.alpha)
+    ]
     # The families were selected with the same data, so their level is reduced by the selected share (Benjamini and
     # Bogomolov, JRSS B 76, 2014).
     selected = len(changed) / max(len(primary), 1)

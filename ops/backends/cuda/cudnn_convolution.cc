@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ops/backends/cuda/cudnn_layer.h"
+#include "ops/kernels/cuda/cached_memory.h"
 
 namespace fathom::ops::cuda {
 namespace {

@@ -1,12 +1,13 @@
 #include "ops/backends/cuda/device_memory.h"
 
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_bf16.h>
 
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>
+
+#include "ops/kernels/cuda/cached_memory.h"
 
 namespace fathom::ops::cuda {
 namespace {
@@ -26,8 +27,6 @@ void check(cudaError_t status) {
   cudaGetLastError();
   throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
 }
-
-void release_cached_memory() { c10::cuda::CUDACachingAllocator::emptyCache(); }
 
 Memory allocate(std::size_t bytes) {
   void* data = nullptr;

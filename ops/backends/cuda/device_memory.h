@@ -16,9 +16,6 @@ namespace fathom::ops::cuda {
 /// next check of a kernel's launch would report it again.
 void check(cudaError_t status);
 
-/// Frees the memory that LibTorch's caching allocator holds but does not use.
-void release_cached_memory();
-
 /// Memory of the current device.
 using Memory = std::shared_ptr<void>;
 

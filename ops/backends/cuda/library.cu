@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "ops/backends/cuda/device_memory.h"
+#include "ops/kernels/cuda/cached_memory.h"
 #include "ops/kernels/cuda/library.h"
 
 namespace fathom::ops {
@@ -160,7 +161,7 @@ struct TwoBuffers {
 CudaMemorySeconds memory_seconds() {
   cudaDeviceProp device{};
   if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return {};
-  cuda::release_cached_memory();
+  release_cached_memory();
   const TwoBuffers buffers(static_cast<size_t>(device.l2CacheSize));
   if (buffers.second == nullptr) return {};
   auto* const from = static_cast<float4*>(buffers.first.get());
