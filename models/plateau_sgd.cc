@@ -115,7 +115,7 @@ void PlateauSgd::step_on_device(const List& parameters, const at::Tensor& loss) 
                   /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
                   /*is_first_step=*/false);
   for (const auto& parameter : parameters) {
-    const at::Tensor gradient = parameter.grad();
+    const at::Tensor& gradient = parameter.grad();
     if (gradient.is_sparse()) {
       parameter.index_add_(0, gradient._indices()[0], gradient._values() * rate, /*alpha=*/-1);
     }
