@@ -197,7 +197,8 @@ TEST(Rows, OfCtcOnAGpuSayThatTheStepsRunCudnn) {
 }
 
 TEST(Rows, ThatAVendorRefusesAreDroppedWithOneNoteForEachType) {
-  if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty()) GTEST_SKIP() << "this machine has a GPU";
+  if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
+    GTEST_SKIP() << "this machine has a GPU";
   // Without a GPU every call of its libraries fails.
   std::vector<Row> rows = filtered(make_rows(parsed(kGpuNames)), "^op/(softmax|matmul|relu)/");
   const std::vector<Row> torch = filtered(rows, "backend:(torch|native)");
