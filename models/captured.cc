@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "fixtures/files/text.h"
 #include "ops/kernels/cuda/library.h"
 #include "ops/profiler/observe.h"
 
@@ -34,9 +35,8 @@ std::unique_ptr<ops::CudaGraphs> captured(const ops::CaptureCall& call) {
   try {
     return std::unique_ptr<ops::CudaGraphs>(library->capture_graphs(observed));
   } catch (const std::exception& error) {
-    const std::string what = error.what();
     throw std::runtime_error(
-        last.name() + " cannot be captured in a CUDA graph: " + what.substr(0, what.find('\n')));
+        last.name() + " cannot be captured in a CUDA graph: " + fixtures::first_line(error.what()));
   }
 }
 

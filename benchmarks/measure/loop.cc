@@ -11,6 +11,7 @@
 #include "benchmarks/machine/gpu/gpu_time.h"
 #include "benchmarks/machine/peak_memory.h"
 #include "benchmarks/measure/sample_size.h"
+#include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -92,9 +93,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     record.passes.push_back(std::move(pass));
   } catch (const std::exception& error) {
     forget();
-    std::string reason = error.what();
-    state.SkipWithError(
-        reason.substr(0, reason.find('\n')).c_str());  // LibTorch appends a backtrace
+    state.SkipWithError(fixtures::first_line(error.what()).c_str());
   }
 }
 

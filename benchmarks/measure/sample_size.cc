@@ -6,10 +6,10 @@
 namespace fathom::benchmarks {
 
 int64_t steps_per_sample(double shortest, const Burst& burst) {
-  constexpr int64_t kMostSteps = 1'000'000;
+  constexpr int64_t kMaxSteps = 1'000'000;
   constexpr int64_t kGrowth = 10;  // at most, because a short burst is mostly its wait
   int64_t steps = 1;
-  while (steps < kMostSteps) {
+  while (steps < kMaxSteps) {
     const double seconds = burst(steps);
     if (seconds >= shortest) break;
     const double wanted = std::ceil(static_cast<double>(steps) * shortest / seconds);
@@ -17,7 +17,7 @@ int64_t steps_per_sample(double shortest, const Burst& burst) {
                 ? std::max(steps + 1, static_cast<int64_t>(wanted))
                 : kGrowth * steps;
   }
-  return std::min(steps, kMostSteps);
+  return std::min(steps, kMaxSteps);
 }
 
 }  // namespace fathom::benchmarks

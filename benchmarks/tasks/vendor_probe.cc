@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "fixtures/files/text.h"
 #include "ops/backends/vendor.h"
 #include "ops/core/check.h"
 #include "ops/core/kernel.h"
@@ -35,8 +36,7 @@ std::string probe(const ops::ShapeRow& row, const OpOptions& options) {
       run_once(*op, options);
       return {};
     } catch (const std::exception& error) {
-      refusal = error.what();
-      refusal.resize(std::min(refusal.find('\n'), refusal.size()));  // LibTorch's have a backtrace
+      refusal = fixtures::first_line(error.what());
     }
   }
   return refusal;

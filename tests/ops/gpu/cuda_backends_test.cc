@@ -7,6 +7,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "fixtures/files/text.h"
 #include "fixtures/machine/device.h"
 #include "ops/backends/vendor.h"
 #include "ops/core/buffer.h"
@@ -24,12 +25,6 @@ constexpr std::array kCudaVendors{Backend::kCublas, Backend::kCudnn};
 bool refuses(const std::string& words) {
   return words.find("has no") != std::string::npos ||
          words.find("NOT_SUPPORTED") != std::string::npos;
-}
-
-/// The first line of an error: LibTorch's have a backtrace.
-std::string first_line(const std::exception& error) {
-  const std::string words = error.what();
-  return words.substr(0, words.find('\n'));
 }
 
 /// Runs the op, checks its result and returns the library's name of the implementation.
@@ -69,7 +64,7 @@ TEST(CudaVendors, AgreeWithFloat64AndRunWhatIsListed) {
           EXPECT_NE(checked_words(*op, backend, precision), "");
           ++outcome.runs;
         } catch (const std::exception& error) {  // c10::Error, too, so that other cases run
-          outcome.refusal = first_line(error);
+          outcome.refusal = fixtures::first_line(error.what());
           if (precision != Precision::kBf16 || !refuses(outcome.refusal))
             ADD_FAILURE() << outcome.refusal;
         }
@@ -104,7 +99,7 @@ TEST(CudaVendors, HaveFmaForFp32ConvolutionsAndBf16ForTheOthers) {
       try {
         words = checked_words(*make_op(one), Backend::kCudnn, precision);
       } catch (const std::exception& error) {
-        words = first_line(error);
+        words = fixtures::first_line(error.what());
         ADD_FAILURE() << words;
       }
       std::cout << "cudnn " << one.type << ' ' << name(one.pass) << ' ' << name(precision) << ": "
