@@ -1,5 +1,5 @@
 # cmake -P cmake/dashboards.cmake: installs the packages of results.cmake, the dashboards that tests import results into, and
-# the packages that PyTorch's Python modules need.
+# torchvision with the packages that PyTorch's Python modules need.
 include("${CMAKE_CURRENT_LIST_DIR}/results.cmake")
 fathom_wheels(dashboards "Conbench's adapter and LLVM's LNT (25 MB)" "Start again with network access." venv)
-fathom_wheels(pytorch "typing-extensions (0.1 MB)" "Start again with network access." venv)
+fathom_wheels(pytorch "torchvision and typing-extensions (8 MB)" "Start again with network access." venv)

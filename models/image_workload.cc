@@ -5,40 +5,40 @@
 namespace fathom::models {
 namespace {
 
-class ImageWorkload final : public Workload {
+class SequentialWorkload final : public ImageWorkload {
  public:
-  ImageWorkload(fixtures::ImageShape image, torch::nn::Sequential net, Optimizer optimizer)
-      : image_(image), net_(std::move(net)), optimizer_(std::move(optimizer)) {}
-
-  fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
-    return fixtures::images(image_, request);
-  }
-  std::vector<int64_t> output_shape(int64_t batch) const override {
-    return {batch, image_.classes};
-  }
-
-  at::Tensor infer(const fixtures::Batch& batch) override {
-    return net_->forward(batch[fixtures::kImages]);
-  }
-  at::Tensor loss(const fixtures::Batch& batch) override {
-    return torch::nn::functional::cross_entropy(infer(batch), batch[fixtures::kLabels]);
-  }
-  void update() override { optimizer_.step(*net_); }
+  SequentialWorkload(fixtures::ImageShape image, torch::nn::Sequential net, Optimizer optimizer)
+      : ImageWorkload(image, std::move(optimizer)), net_(std::move(net)) {}
 
   torch::nn::Module& module() override { return *net_; }
-  std::vector<at::Tensor> optimizer_state() const override { return optimizer_.state(); }
 
  private:
-  fixtures::ImageShape image_;
+  at::Tensor logits(const at::Tensor& images) override { return net_->forward(images); }
+
   torch::nn::Sequential net_;
-  Optimizer optimizer_;
 };
 
 }  // namespace
 
+fixtures::BatchSet ImageWorkload::batches(const fixtures::BatchRequest& request) const {
+  return fixtures::images(image_, request);
+}
+
+std::vector<int64_t> ImageWorkload::output_shape(int64_t batch) const {
+  return {batch, image_.classes};
+}
+
+at::Tensor ImageWorkload::infer(const fixtures::Batch& batch) {
+  return logits(batch[fixtures::kImages]);
+}
+
+at::Tensor ImageWorkload::loss(const fixtures::Batch& batch) {
+  return torch::nn::functional::cross_entropy(infer(batch), batch[fixtures::kLabels]);
+}
+
 std::unique_ptr<Workload> make_image_workload(fixtures::ImageShape image, torch::nn::Sequential net,
                                               Optimizer optimizer) {
-  return std::make_unique<ImageWorkload>(image, std::move(net), std::move(optimizer));
+  return std::make_unique<SequentialWorkload>(image, std::move(net), std::move(optimizer));
 }
 
 }  // namespace fathom::models

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <torch/nn/cloneable.h>
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
@@ -39,6 +41,27 @@ class SamePadImpl : public torch::nn::Cloneable<SamePadImpl> {
   double value_;
 };
 TORCH_MODULE(SamePad);
+
+/// A convolution without bias, batch normalisation and, unless `relu` is false, a ReLU: [N, in, H,
+/// W] to [N, out, H', W'].
+class ConvNormImpl : public torch::nn::Cloneable<ConvNormImpl> {
+ public:
+  explicit ConvNormImpl(torch::nn::Conv2dOptions convolution, bool relu = true,
+                        double epsilon = 1e-5);
+  void reset() override;
+  at::Tensor forward(const at::Tensor& x);
+
+ private:
+  torch::nn::Conv2dOptions options_;
+  bool relu_;
+  double epsilon_;
+  torch::nn::Conv2d conv_{nullptr};
+  torch::nn::BatchNorm2d norm_{nullptr};
+};
+TORCH_MODULE(ConvNorm);
+
+/// Initialises convolutions with He's normal distribution (fan out) and their biases with 0.
+void initialise_convolutions_he(torch::nn::Module& net);
 
 /// Initialises convolutions with He's normal distribution (fan out), linear layers with a normal
 /// distribution of standard deviation 0.01, and biases with 0.

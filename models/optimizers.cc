@@ -82,9 +82,10 @@ Optimizer momentum(double rate, double momentum, double weight_decay) {
           }};
 }
 
-Optimizer adam(double rate) {
-  return {ops::Adam{rate}, [=](Parameters parameters) {
-            return std::make_unique<torch::optim::Adam>(std::move(parameters), rate);
+Optimizer adam(double rate, double beta1, double beta2) {
+  return {ops::Adam{.rate = rate, .beta1 = beta1, .beta2 = beta2}, [=](Parameters parameters) {
+            return std::make_unique<torch::optim::Adam>(
+                std::move(parameters), torch::optim::AdamOptions(rate).betas({beta1, beta2}));
           }};
 }
 

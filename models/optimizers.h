@@ -41,8 +41,8 @@ void clip_norm(const torch::nn::Module& net, double max_norm);
 Optimizer sgd(double rate);
 /// Stochastic gradient descent with momentum.
 Optimizer momentum(double rate, double momentum, double weight_decay);
-/// Adam with the decay rates of its paper: beta1 0.9, beta2 0.999.
-Optimizer adam(double rate);
+/// Adam. The default decay rates are those of its paper.
+Optimizer adam(double rate, double beta1 = 0.9, double beta2 = 0.999);
 Optimizer adagrad(double rate, double weight_decay);
 
 }  // namespace fathom::models

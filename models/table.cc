@@ -7,16 +7,18 @@
 
 namespace fathom::models {
 
-// Defined in fathom/<workload>.cc.
+// Defined in <suite>/<workload>.cc.
 std::unique_ptr<Workload> make_alexnet(Scale scale);
 std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
 std::unique_ptr<Workload> make_autoenc(Scale scale);
 std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
 std::unique_ptr<Workload> make_deepq(Scale scale);
 std::unique_ptr<Workload> make_deepq_2013(Scale scale);
+std::unique_ptr<Workload> make_inception_v3(Scale scale);
 std::unique_ptr<Workload> make_memnet(Scale scale);
 std::unique_ptr<Workload> make_residual(Scale scale);
 std::unique_ptr<Workload> make_residual_repo(Scale scale);
+std::unique_ptr<Workload> make_resnet50(Scale scale);
 std::unique_ptr<Workload> make_seq2seq(Scale scale);
 std::unique_ptr<Workload> make_seq2seq_5x10(Scale scale);
 std::unique_ptr<Workload> make_seq2seq_10x15(Scale scale);
@@ -126,6 +128,25 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer_slots = 1,
        .studies = {.brief = kStepTimes, .full = kStepTimes},
        .make = make_deepq},
+      {.name = "resnet50",
+       .paper = "ResNet-50, He et al. 2015, stride in the 3 x 3 convolutions",
+       .dataset = "ImageNet",
+       .batch = 32,
+       .parameters = 25'557'032,
+       .macs = 4'089'184'256,
+       .optimizer = "SGD 0.0125, momentum 0.9, weight decay 1e-4",
+       .optimizer_slots = 1,
+       .make = make_resnet50},
+      {.name = "inception_v3",
+       .paper = "Inception-v3, Szegedy et al. 2016, auxiliary classifier in training",
+       .dataset = "ImageNet",
+       .batch = 32,
+       .parameters = 27'161'264,
+       .macs = 5'718'899'296,
+       .infer_macs = 5'713'216'096,
+       .optimizer = "SGD 0.0125, momentum 0.9, weight decay 1e-4",
+       .optimizer_slots = 1,
+       .make = make_inception_v3},
       {.name = "seq2seq_5x10",
        .variant_of = "seq2seq",
        .paper = "the same network, 5 and 10 positions",

@@ -29,7 +29,7 @@ struct WorkloadRow {
   std::string_view variant_of = {};  ///< name of the original workload; empty for an original
   std::string_view paper;
   std::string_view dataset;
-  int64_t batch;            ///< Fathom's batch size
+  int64_t batch;            ///< Fathom's or TBD's batch size
   int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
   int64_t parameters;       ///< number of trainable parameters
   int64_t macs;             ///< forward pass, one sample, including padding as in the papers

@@ -8,7 +8,7 @@ import functools
 
 from eager_steps.autoenc import autoenc
 from eager_steps.deepq import deepq
-from eager_steps.images import alexnet, image_step, residual, vgg
+from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
 from eager_steps.memnet import memnet
 from eager_steps.seq2seq import seq2seq
 from eager_steps.speech import speech
@@ -22,4 +22,6 @@ WORKLOADS = {
     "vgg": functools.partial(image_step, vgg, 8),
     "alexnet": functools.partial(image_step, alexnet, 64),
     "deepq": deepq,
+    "resnet50": functools.partial(image_step, resnet50, 32),
+    "inception_v3": functools.partial(image_step, inception_v3, 32, side=299),
 }

@@ -86,14 +86,32 @@ def residual(torch, divisor=1, classes=1000):
     return net, {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
 
 
+def resnet50(torch):
+    """torchvision's ResNet-50."""
+    from torchvision.models import resnet50 as network
+
+    return network(), {"lr": 0.0125, "momentum": 0.9, "weight_decay": 1e-4}
+
+
+def inception_v3(torch):
+    """torchvision's Inception-v3. In training it returns the logits of both classifiers."""
+    from torchvision.models import inception_v3 as network
+
+    return network(init_weights=False), {"lr": 0.0125, "momentum": 0.9, "weight_decay": 1e-4}
+
+
 def image_loss(torch, net, images, labels):
-    return torch.nn.functional.cross_entropy(net(images), labels)
+    logits = net(images)
+    if isinstance(logits, torch.Tensor):
+        return torch.nn.functional.cross_entropy(logits, labels)
+    main, auxiliary = (torch.nn.functional.cross_entropy(one, labels) for one in logits)
+    return main + 0.4 * auxiliary
 
 
-def image_step(network, batch, torch, mode):
-    """A step of a classifier of 224 x 224 images."""
+def image_step(network, batch, torch, mode, side=224):
+    """A step of a classifier of images of `side` x `side` pixels."""
     net, options = network(torch)
-    images = torch.rand(batch, 3, 224, 224) * 2 - 1
+    images = torch.rand(batch, 3, side, side) * 2 - 1
     labels = torch.randint(1000, (batch,))
     if mode == "infer":
         return inference(torch, net.eval(), images)

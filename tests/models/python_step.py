@@ -14,19 +14,27 @@ import re
 import subprocess
 import sys
 
-from eager_steps.images import alexnet, image_loss, residual, vgg
+from eager_steps.images import alexnet, image_loss, inception_v3, residual, resnet50, vgg
 from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
 from eager_steps.speech import deep_speech, mask_of, speech_loss
 
-# Scale::kSmall in models/fathom/*.cc.
+# Scale::kSmall in models/fathom/*.cc. torchvision's networks have their full size.
 SIZES = {
     "vgg": {"side": 32, "divisor": 16, "hidden": 64, "classes": 10},
     "residual": {"divisor": 8, "classes": 10},
     "alexnet": {"divisor": 16, "last_side": 1, "hidden": 64, "classes": 10},
     "seq2seq": {"words": 50, "width": 16},
     "speech": {"width": 32, "classes": 10},
+    "resnet50": {},
+    "inception_v3": {},
 }
-IMAGE_NETWORKS = {"vgg": vgg, "residual": residual, "alexnet": alexnet}
+IMAGE_NETWORKS = {
+    "vgg": vgg,
+    "residual": residual,
+    "alexnet": alexnet,
+    "resnet50": resnet50,
+    "inception_v3": inception_v3,
+}
 # The parameters of PyTorch's LSTM layers for ours in seq2seq; {} is the layer. One of our weights combines two.
 LSTM = {
     "encoder_input": ["encoder.weight_ih_l{}"],

@@ -1,6 +1,6 @@
-// write_step WORKLOAD float32|float64 FILE: runs a training step and an inference of a small
-// workload and writes its weights, inputs, loss, gradients and logits for python_step.py, which
-// torch.load()s them as a dict of tensors.
+// write_step WORKLOAD small|full float32|float64 FILE: runs a training step and an inference of a
+// workload of this size and writes its weights, inputs, loss, gradients and logits for
+// python_step.py, which torch.load()s them as a dict of tensors.
 #include <ATen/Context.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/serialization/pickle.h>
@@ -47,12 +47,12 @@ ops::Candidates candidates(const fixtures::Batch& batch) {
   return ops::draw_log_uniform(batch[fixtures::kTargetWeights].size(0), kCandidates, kWords);
 }
 
-void write_step(const std::string& name, at::ScalarType type, const char* file) {
+void write_step(const std::string& name, Scale scale, at::ScalarType type, const char* file) {
   fixtures::set_threads(1);
   at::manual_seed(1);
-  const auto net = workload(name).make(Scale::kSmall);
+  const auto net = workload(name).make(scale);
   net->module().to(type);
-  fixtures::Batch batch = net->batches({.batch = 4, .seed = 2}).batches[0];
+  fixtures::Batch batch = net->batches({.batch = scale == Scale::kSmall ? 4 : 2, .seed = 2}).batches[0];
   for (auto& input : batch) input = input.is_floating_point() ? input.to(type) : input;
   Tensors tensors;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -83,13 +83,15 @@ void write_step(const std::string& name, at::ScalarType type, const char* file) 
 }  // namespace fathom::models
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::cerr << "usage: write_step WORKLOAD float32|float64 FILE\n";
+  if (argc != 5) {
+    std::cerr << "usage: write_step WORKLOAD small|full float32|float64 FILE\n";
     return 2;
   }
   try {
-    fathom::models::write_step(
-        argv[1], argv[2] == std::string_view("float64") ? at::kDouble : at::kFloat, argv[3]);
+    using fathom::models::Scale;
+    const auto scale = argv[2] == std::string_view("full") ? Scale::kFull : Scale::kSmall;
+    const auto type = argv[3] == std::string_view("float64") ? at::kDouble : at::kFloat;
+    fathom::models::write_step(argv[1], scale, type, argv[4]);
   } catch (const std::exception& error) {
     std::cerr << "write_step: " << error.what() << '\n';
     return 1;
