@@ -44,8 +44,12 @@ TEST_P(Layouts, GiveTheSameLossGradientsAndUpdateInFloat64) {
   for (const auto layout : {Layout::kContiguous, Layout::kChannelsLast}) {
     auto& workload = steps.emplace_back(small(row(), layout)).workload();
     workload.module().to(at::kDouble);
-    fixtures::Batch batch = steps.back().batches()[0];
-    for (auto& input : batch) input = input.is_floating_point() ? input.to(at::kDouble) : input;
+    // The same batch for both: deepq computes a part of it in float32 with its network.
+    fixtures::Batch batch = steps[0].batches()[0];
+    for (auto& input : batch) {
+      if (input.is_floating_point()) input = input.to(at::kDouble);
+      if (input.dim() == 4 && layout == Layout::kChannelsLast) input = input.contiguous(kLast);
+    }
     at::manual_seed(2);  // dropout
     const at::Tensor loss = workload.loss(batch);
     loss.backward();
