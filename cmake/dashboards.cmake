@@ -2,4 +2,4 @@
 # torchvision with the packages that PyTorch's Python modules need.
 include("${CMAKE_CURRENT_LIST_DIR}/results.cmake")
 fathom_wheels(dashboards "Conbench's adapter and LLVM's LNT (25 MB)" "Start again with network access." venv)
-fathom_wheels(pytorch "torchvision and typing-extensions (8 MB)" "Start again with network access." venv)
+fathom_wheels(pytorch "torchvision (15 MB)" "Start again with network access." venv)

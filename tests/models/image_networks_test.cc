@@ -54,8 +54,12 @@ TEST_P(FullImageNetwork, StartsNearTheLossOfChance) {
   Step step(row, {.batch = row.batch});
   step.forward();
   const auto loss = step.result().item<double>();
-  EXPECT_GT(loss, std::log(1000) - 0.2);  // logits of variance v start at ln 1000 + v / 2
-  EXPECT_LT(loss, std::log(1000) + 1.5);
+  // Logits of variance v start at ln 1000 + v / 2. inception_v3 has two classifiers, the second
+  // with the weight 0.4, and large logits: its weights have a standard deviation of 0.1.
+  const bool inception = row.name == "inception_v3";
+  const double chance = (inception ? 1.4 : 1) * std::log(1000);
+  EXPECT_GT(loss, chance - 0.2);
+  EXPECT_LT(loss, chance + (inception ? 4 : 1.5));
 }
 
 TEST(Vgg, KeepsOneMomentumBufferAParameter) {

@@ -52,7 +52,8 @@ void write_step(const std::string& name, Scale scale, at::ScalarType type, const
   at::manual_seed(1);
   const auto net = workload(name).make(scale);
   net->module().to(type);
-  fixtures::Batch batch = net->batches({.batch = scale == Scale::kSmall ? 4 : 2, .seed = 2}).batches[0];
+  fixtures::Batch batch =
+      net->batches({.batch = scale == Scale::kSmall ? 4 : 2, .seed = 2}).batches[0];
   for (auto& input : batch) input = input.is_floating_point() ? input.to(type) : input;
   Tensors tensors;
   for (std::size_t i = 0; i < batch.size(); ++i) {
