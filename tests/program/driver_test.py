@@ -115,7 +115,8 @@ def test_a_gpu_is_found():
     if why := missing_gpu():
         pytest.skip(why)
     result = run("--fathom_device=cuda", "--benchmark_filter=^none$")
-    unusable = ("built without CUDA", "the NVIDIA driver is too old", "the GPU is too old")
+    unusable = ("built without CUDA (FATHOM_CUDA=OFF", "built without CUDA (LibTorch in ")
+    unusable += ("the NVIDIA driver is too old", "the GPU is too old")
     reason = result.stderr.removeprefix("fathom_bench: --fathom_device=cuda: ")
     assert result.returncode == 3 or reason.startswith(unusable), result.stderr
 
