@@ -14,21 +14,26 @@ foreach(prefix ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH})
 endforeach()
 find_path(torch lib/libtorch_cpu.so PATHS ${user_torch} ${prefixes} NO_DEFAULT_PATH NO_CACHE)
 
+set(FATHOM_OWN_TORCH ON)  # the user's
 if(torch)
   file(REAL_PATH "${torch}" FATHOM_TORCH_DIR)
 elseif(user_torch)
   message(FATAL_ERROR "No lib/libtorch_cpu.so in ${user_torch}. Set -DTorch_ROOT=DIR to a libtorch folder or a "
     "site-packages/torch, or use -UTorch_ROOT -UTorch_DIR to install the pinned wheel.")
 else()
-  # Installs the CUDA libraries only if there is a driver, or for a build for another machine.
+  set(FATHOM_OWN_TORCH OFF)
   set(wheels cpu)
   set(size "0.6 GB")
-  if(FATHOM_CUDA AND (FATHOM_DRIVER OR FATHOM_CUDA_WHEELS OR NOT FATHOM_CUDA STREQUAL AUTO))
+  set(hint "Start again with network access, or give an installed LibTorch with -DTorch_ROOT=DIR.")
+  # Installs the CUDA libraries only if there is a driver, or for a build for another machine. Those that are installed are
+  # used without a driver, too: the same LibTorch needs no download, and the build stays.
+  fathom_wheels_installed("cpu;cuda" installed)
+  if(FATHOM_CUDA AND (FATHOM_DRIVER OR FATHOM_CUDA_WHEELS OR installed OR NOT FATHOM_CUDA STREQUAL AUTO))
     list(APPEND wheels cuda)
     set(size "2.7 GB")
+    string(APPEND hint " -DFATHOM_CUDA=OFF needs no CUDA libraries (0.6 GB).")
   endif()
-  fathom_wheels("${wheels}" "LibTorch 2.11.0 (${size})"
-    "Start again with network access, or give an installed LibTorch with -DTorch_ROOT=DIR." deps)
+  fathom_wheels("${wheels}" "LibTorch 2.11.0 (${size})" "${hint}" deps)
   file(GLOB FATHOM_TORCH_DIR LIST_DIRECTORIES true "${deps}/lib/python3.*/site-packages/torch")
 endif()
 

@@ -11,11 +11,21 @@ if(NOT DEFINED FATHOM_DEPS_DIR)  # in a script, cmake -P
   endif()
 endif()
 
-function(fathom_wheels names what hint out)
+# fathom_wheels_installed(NAMES OUT): sets OUT to whether fathom_wheels(NAMES ...) would find everything installed.
+function(fathom_wheels_installed names out)
+  fathom_pins("${names}")
+  set(${out} OFF PARENT_SCOPE)
+  if(EXISTS "${venv}/${pins}")
+    set(${out} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Sets venv to the folder of NAMES, pins to a hash of what it must hold, and from_wheels and from_sources to pip's arguments.
+macro(fathom_pins names)
   set(pins "")
   set(from_wheels "")
   set(from_sources "")
-  foreach(name IN LISTS names)
+  foreach(name ${names})
     foreach(kind wheels sources)
       set(file "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/wheels/${kind}-${name}.txt")
       if(kind STREQUAL "sources" AND NOT EXISTS "${file}")
@@ -26,10 +36,13 @@ function(fathom_wheels names what hint out)
       string(APPEND pins "${text}")
       list(APPEND from_${kind} -r "${file}")
     endforeach()
+    set(venv "${FATHOM_DEPS_DIR}/${name}")
   endforeach()
   string(SHA256 pins "${pins}")
-  list(GET names -1 name)
-  set(venv "${FATHOM_DEPS_DIR}/${name}")
+endmacro()
+
+function(fathom_wheels names what hint out)
+  fathom_pins("${names}")
   set(${out} "${venv}" PARENT_SCOPE)
   if(EXISTS "${venv}/${pins}")
     return()
@@ -62,9 +75,10 @@ function(fathom_wheels names what hint out)
     COMMAND ${FATHOM_PYTHON} -m venv --without-pip "${new}" RESULT_VARIABLE failed ERROR_VARIABLE error)
   if(NOT failed)
     file(MAKE_DIRECTORY "${new}/tmp")  # /tmp may be small, and a killed pip leaves files there
+    # pip's cache would hold the wheels, up to 2.8 GB, a second time.
     set(install ${CMAKE_COMMAND} -E env "TMPDIR=${new}/tmp"
       ${FATHOM_PYTHON} -m pip --python "${new}/bin/python" --disable-pip-version-check install --quiet
-      --no-deps --no-compile --require-hashes)
+      --no-cache-dir --no-deps --no-compile --require-hashes)
     execute_process(COMMAND ${install} --only-binary :all: ${from_wheels} RESULT_VARIABLE failed ERROR_VARIABLE error)
   endif()
   if(from_sources AND NOT failed)

@@ -39,14 +39,15 @@ install_packages() {
   fi
 }
 
-# gpu_tools: prints what decides whether CUDA is on: the NVIDIA driver, and the nvcc of each toolkit with the time of its last
-# change.
+# gpu_tools: prints what decides whether CUDA is on: the NVIDIA driver, the nvcc of each toolkit with the time of its last
+# change, and the C++ compiler for nvcc.
 gpu_tools() {
   local driver nvcc found=()
   if [[ -r /proc/driver/nvidia/version ]]; then
     read -r driver </proc/driver/nvidia/version
     echo "driver $driver"
-  elif command -v nvidia-smi >/dev/null; then
+  elif command -v nvidia-smi >/dev/null ||
+    [[ $(PATH=$PATH:/sbin ldconfig -p 2>/dev/null) == *libcuda.so.1\ * ]]; then # WSL has no such file
     echo "driver"
   fi
   mapfile -t found < <(type -aP nvcc)
@@ -54,12 +55,13 @@ gpu_tools() {
   for nvcc in "${found[@]}"; do
     [[ -d $nvcc ]] || stat -c 'nvcc %Y %n' "$nvcc"
   done
+  [[ -z ${CUDAHOSTCXX-} ]] || echo "host $CUDAHOSTCXX"
 }
 
-# gpu_tools_changed: whether a driver or a toolkit has come, gone or changed since CMake configured $build.
+# gpu_tools_changed: whether gpu_tools prints something else than when CMake configured $build.
 gpu_tools_changed() {
   [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]] || return
-  say "the NVIDIA driver or a CUDA toolkit has changed"
+  say "the NVIDIA driver, a CUDA toolkit or CUDAHOSTCXX has changed"
 }
 
 configure() {

@@ -60,10 +60,19 @@ def time_eager(row, device, precision, threads):
     return statistics.median(times)
 
 
+def output(command):
+    """What a program prints. If it fails, its messages and its exit code end this one."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        sys.exit(f"against_pytorch: exit code {done.returncode} of {' '.join(map(str, command))}")
+    return done.stdout
+
+
 def eager_milliseconds(row, arguments, precision):
     command = [sys.executable, __file__, row, "--threads", str(arguments.threads), "--eager"]
     command += ["--device", arguments.device, "--precision", precision]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return float(output(command))
 
 
 def our_milliseconds(row, arguments, precision):
@@ -79,7 +88,7 @@ def our_milliseconds(row, arguments, precision):
         ]
         if arguments.device == "cpu":
             command.append(f"--fathom_threads={arguments.threads}")
-        subprocess.run(command, check=True, capture_output=True)
+        output(command)
         (result,) = read(out).measured
     return result.median("p50_us", result.us) / 1e3
 
@@ -99,7 +108,12 @@ def parsed():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
-    parser.add_argument("--out", metavar="FILE", help="also write the times as JSON lines")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=argparse.FileType("w"),
+        help="also write the times as JSON lines",
+    )
     parser.add_argument("--eager", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -129,8 +143,8 @@ def main():
                 flush=True,
             )
             if arguments.out:
-                with open(arguments.out, "a") as out:
-                    out.write(json.dumps({"row": row, "precision": precision} | found) + "\n")
+                arguments.out.write(json.dumps({"row": row, "precision": precision} | found) + "\n")
+                arguments.out.flush()
 
 
 if __name__ == "__main__":

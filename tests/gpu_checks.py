@@ -14,10 +14,14 @@ SQUARE = {
 }
 
 
+# How the program's reasons for having no GPU begin (fixtures/machine/device.cc).
+NO_GPU = ("no NVIDIA driver", "the NVIDIA driver ", "the GPU ", "built without CUDA")
+NO_GPU += ("libfathom_cuda.so does not load", "LibTorch cannot use the GPU")
+
+
 def not_skipped(folder, output):
     """A test that found no GPU has tested nothing."""
-    reasons = "no NVIDIA driver|the NVIDIA driver|built without CUDA"
-    found = re.search(rf"^(?:{reasons}).*", output, re.MULTILINE)
+    found = re.search(rf"^(?:{'|'.join(map(re.escape, NO_GPU))}).*", output, re.MULTILINE)
     return found[0] if found else ""
 
 
@@ -36,14 +40,27 @@ def has_rows(name):
     return lambda folder, output: "" if rows_of(folder / name) else f"{name} has no rows"
 
 
+def has_gpu_state(folder, output):
+    """NVML must tell the power and the clock of the GPU while a row runs."""
+    rows = rows_of(folder / "steps.json")
+    missing = [
+        key for key in ("gpu_power_w", "gpu_clock_mhz") if not any(key in row for row in rows)
+    ]
+    if not rows:
+        return "steps.json has no rows"
+    return f"no row of steps.json has {' and '.join(missing)}" if missing else ""
+
+
 def reaches_peak(folder, output):
     shares = {}
     for row in rows_of(folder / "square.json"):
+        if "/square/" not in row["name"]:
+            continue
         precision = re.search(r"/precision:(\w+)/", row["name"])[1]
         shares[precision] = max(shares.get(precision, 0), row.get("flops_pct_peak", 0))
     low = [f"{one} {share:.0f} %" for one, share in shares.items() if share < MIN_SHARE_OF_PEAK]
     if not shares:
-        return "square.json has no rows"
+        return "square.json has no row of /square/"
     return f"share of peak: {', '.join(low)}; expected {MIN_SHARE_OF_PEAK} %" if low else ""
 
 
@@ -60,9 +77,24 @@ class Check:
 
 SHORT_FORMS = {
     "{cuda}": "{program} --fathom_device=cuda",
-    "{quick}": "{program} --fathom_device=cuda --fathom_isolate --benchmark_min_time=0.05",
+    "{quick}": "{program} --fathom_device=cuda --benchmark_min_time=0.05",
     "{precisions}": "--fathom_precision=fp32,tf32,bf16",
 }
+
+
+def arguments_of(command, names):
+    """The words of a check's command. `names` are what tests/gpu gives."""
+    for short, form in SHORT_FORMS.items():
+        command = command.replace(short, form)
+    return [word.format(**names) for word in command.split()]
+
+
+# Fathom's eight workloads without their variants.
+STEPS = "^(seq2seq|memnet|speech|autoenc|residual|vgg|alexnet|deepq)/(train|infer)/"
+# Each op of a network with convolutions, and those of the recurrent networks that it lacks.
+OPS = (
+    "^op/.*/deepq/|^op/(lstm|lstm_cell|additive_attention|embedding)/seq2seq/|^op/ctc_loss/speech/"
+)
 
 CHECKS = [
     Check("machine", "the driver, the GPU and its state", 30, ("nvidia-smi -q",)),
@@ -74,24 +106,31 @@ CHECKS = [
         has_cuda_rows,
     ),
     Check(
+        "fixtures_tests",
+        "a tensor on the GPU",
+        30,
+        ("{tests}/fixtures_tests --gtest_filter=Device.*",),
+        not_skipped,
+    ),
+    Check(
         "ops_tests",
         "ops against float64: vendors' libraries and our kernels",
         240,
-        ("{tests}/ops_tests --gtest_filter=*Cuda*:*Gpu*",),
+        ("{tests}/ops_tests --gtest_filter=*Cuda*:*Gpu*:*LocalResponseNormResult*",),
         not_skipped,
     ),
     Check(
         "models_tests",
         "small models: losses, gradients, precisions, graphs",
         180,
-        ("{tests}/models_tests --gtest_filter=*Cuda*:*Gpu*",),
+        ("{tests}/models_tests --gtest_filter=*Cuda*:*Gpu*:*GroupedConvolution*",),
         not_skipped,
     ),
     Check(
         "benchmarks_tests",
-        "the timed loop, profiles and NVML",
+        "the timed loop and profiles",
         60,
-        ("{tests}/benchmarks_tests --gtest_filter=*Cuda*:*Gpu*:*Nvml*",),
+        ("{tests}/benchmarks_tests --gtest_filter=*Cuda*:*Gpu*",),
         not_skipped,
     ),
     Check(
@@ -99,34 +138,34 @@ CHECKS = [
         f"products of 4096 x 4096 matrices reach {MIN_SHARE_OF_PEAK} % of the peak",
         60,
         (
-            "{cuda} {precisions} --fathom_shapes={out}/square_shapes.json --benchmark_out={out}/square.json",
+            "{cuda} {precisions} --fathom_shapes={out}/square_shapes.json --benchmark_filter=^op/matmul/square/"
+            " --benchmark_out={out}/square.json",
         ),
         reaches_peak,
     ),
     Check(
         "steps",
-        "one short row of each step at each precision",
+        "a short row of each step at each precision, with the power and the clock of the GPU",
         240,
         (
-            "{quick} {precisions} --benchmark_filter=/(train|infer)/ --benchmark_out={out}/steps.json",
+            f"{{quick}} {{precisions}} --benchmark_filter={STEPS} --benchmark_out={{out}}/steps.json",
         ),
-        has_rows("steps.json"),
+        has_gpu_state,
     ),
     Check(
         "ops",
-        "one short row of each op of two workloads at each precision",
-        180,
-        (
-            "{quick} {precisions} --benchmark_filter=^op/.*/(seq2seq|alexnet)/ --benchmark_out={out}/ops.json",
-        ),
+        "a short row of deepq's and of recurrent ops at each precision",
+        210,
+        (f"{{quick}} {{precisions}} --benchmark_filter={OPS} --benchmark_out={{out}}/ops.json",),
         has_rows("ops.json"),
     ),
     Check(
         "graphs",
-        "steps as CUDA graphs",
+        "steps as CUDA graphs, isolated",
         45,
         (
-            "{quick} --fathom_cuda_graph --benchmark_filter=^(memnet|deepq|vgg)/train --benchmark_out={out}/graphs.json",
+            "{quick} --fathom_isolate --fathom_cuda_graph --benchmark_filter=^(memnet|deepq|vgg)/train"
+            " --benchmark_out={out}/graphs.json",
         ),
         has_rows("graphs.json"),
     ),
@@ -149,9 +188,9 @@ CHECKS = [
     Check(
         "pytorch",
         "steps against PyTorch's Python",
-        120,
+        150,
         (
-            "{python} {root}/results/against_pytorch.py vgg/train residual/train seq2seq/train deepq/train --device cuda"
+            "{python} {root}/results/against_pytorch.py vgg/train deepq/train --device cuda"
             " --precision fp32 tf32 bf16 --rounds 1 --program {program} --out {out}/pytorch.jsonl",
         ),
         module="torch",

@@ -1,5 +1,6 @@
 """Runs the built program and reads its files, for tests."""
 
+import ctypes
 import json
 import os
 import pathlib
@@ -9,8 +10,35 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
 
 # Options for quick runs: a row takes milliseconds, a run about one second.
-QUICK = ["--fathom_threads=1", "--benchmark_min_time=0.01"]
+QUICK = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.01"]
 ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
+WITHOUT_GPU = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+
+NO_DRIVER = "no NVIDIA driver (libcuda.so.1 not found)"
+NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+
+
+def missing_gpu():
+    """Why there is no GPU, in the program's words; empty if there is one. Asks the driver, not the program."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return NO_DRIVER
+    error = driver.cuInit(0)
+    if error not in (0, NO_DEVICE):
+        return f"the NVIDIA driver does not start (cuInit: error {error})"
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    return "" if count.value else "the NVIDIA driver reports no GPU"
+
+
+def pretended_driver(**answers):
+    """The environment in which tests/fixtures/fake_cuda_driver.cc is the NVIDIA driver, with its answers."""
+    environment = {key: value for key, value in os.environ.items() if "CUDA_VISIBLE" not in key}
+    folder = pathlib.Path(PROGRAM).resolve().parent / "tests/fake_driver"
+    path = ":".join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))
+    answers = {f"FAKE_CUDA_{key.upper()}": str(value) for key, value in answers.items()}
+    return {**environment, "LD_LIBRARY_PATH": path, **answers}
 
 
 def starts(program):

@@ -8,6 +8,9 @@ from fathom_runs.source import EXPECTED, RunError
 UNITS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 # Runs of one machine agree in these. The host name is not among them, because it differs between containers.
 MACHINE = ("cpu", "gpu", "num_cpus")
+# Settings of the GPU and its driver.
+GPU_SETTINGS = ("cuda_environment", "gpu_driver", "gpu_persistence", "gpu_mig", "gpu_ecc")
+GPU_SETTINGS += ("gpu_power_limit_w", "gpu_application_clock_mhz")
 # Settings and versions that can change times while the code stays the same.
 SETTINGS = ("fathom_version", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
 SETTINGS += ("cuda_driver", "cuda_runtime", "cublas", "cudnn", "compiler", "compiler_flags")
@@ -15,7 +18,7 @@ SETTINGS += ("cpu_capability", "affinity", "openmp", "malloc", "fathom_malloc", 
 SETTINGS += ("fathom_cuda_graph", "fathom_layout")
 SETTINGS += ("machine_governor", "machine_turbo", "machine_smt", "machine_cpu_quota")
 SETTINGS += ("machine_huge_pages", "seed", "data", "rom", "library_build_type")
-SETTINGS += ("cpu_scaling_enabled",)
+SETTINGS += ("cpu_scaling_enabled", *GPU_SETTINGS)
 
 
 def date_of(path, context):

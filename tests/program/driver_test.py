@@ -1,25 +1,25 @@
 """What a start says of an NVIDIA driver that it cannot use, and --fathom_gpu, with a pretended driver."""
 
-import os
 import pathlib
 import shutil
 import subprocess
 
 import pytest
 
-from program import ONE_ROW, PROGRAM, read_json, run, starts
+from program import (
+    NO_DRIVER,
+    ONE_ROW,
+    PROGRAM,
+    missing_gpu,
+    pretended_driver,
+    read_json,
+    run,
+    starts,
+)
 
 BUILD = pathlib.Path(PROGRAM).resolve().parent
-FAKE = BUILD / "tests/fake_driver"
+ANY_DEVICE = [one for one in ONE_ROW if not one.startswith("--fathom_device=")]
 GPUS = [f"GPU-a{i}a{i}a{i}a{i}-a{i}a{i}-a{i}a{i}-a{i}a{i}-" + 6 * f"a{i}" for i in range(3)]
-
-
-def driver(**answers):
-    """The environment with a pretended driver."""
-    without = {key: value for key, value in os.environ.items() if "CUDA_VISIBLE" not in key}
-    answers = {f"FAKE_CUDA_{key.upper()}": str(value) for key, value in answers.items()}
-    path = ":".join([str(FAKE), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
-    return {**without, "LD_LIBRARY_PATH": path, **answers}
 
 
 def reason_of_this_build(reason):
@@ -34,27 +34,31 @@ def reason_of_this_build(reason):
 
 UNUSABLE = {
     "too old": (
-        driver(version=12080),
+        pretended_driver(version=12080),
         "the NVIDIA driver is too old: it supports CUDA 12.8, LibTorch needs CUDA 13; install driver 580 or newer",
     ),
     "does not start": (
-        driver(init=803),
+        pretended_driver(init=803),
         "the NVIDIA driver does not start (cuInit: CUDA_ERROR_803, a pretended error)",
     ),
     "no GPU": (
-        driver(gpus=0),
+        pretended_driver(gpus=0),
         "the NVIDIA driver reports no GPU; nvidia-smi -L must list one",
     ),
     "a hidden GPU": (
-        {**driver(), "CUDA_VISIBLE_DEVICES": "7"},
+        {**pretended_driver(), "CUDA_VISIBLE_DEVICES": "7"},
         'the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is "7"',
     ),
+    "a GPU that is too old": (
+        pretended_driver(capability=61),
+        "the GPU is too old: Pretended GPU 0 has compute capability 6.1; 7.5 (Turing) or newer is needed",
+    ),
     "a GPU that cannot be opened": (
-        driver(context=46),
+        pretended_driver(capability=75, context=46),
         "the GPU cannot be opened (cuDevicePrimaryCtxRetain: CUDA_ERROR_46, a pretended error)",
     ),
     "a driver that LibTorch cannot use": (
-        driver(),
+        pretended_driver(),
         "LibTorch cannot use the GPU (CUDA initialization: ",
     ),
 }
@@ -62,7 +66,7 @@ UNUSABLE = {
 
 def expected_reason(case):
     environment, reason = UNUSABLE[case]
-    if case in ("too old", "a GPU that cannot be opened"):
+    if case == "too old" or reason.startswith("the GPU "):
         built = reason_of_this_build(reason)
         return environment, built if built.startswith("built") else reason
     if case == "a driver that LibTorch cannot use":
@@ -74,7 +78,7 @@ def expected_reason(case):
 def test_one_line_says_why_and_cpu_rows_run(case, tmp_path):
     environment, reason = expected_reason(case)
     out = tmp_path / "out.json"
-    result = run(*ONE_ROW, f"--benchmark_out={out}", env=environment)
+    result = run(*ANY_DEVICE, f"--benchmark_out={out}", env=environment)
     (line,) = [line for line in result.stderr.splitlines() if "no GPU rows" in line]
     assert line.startswith(f"fathom_bench: no GPU rows: {reason}")
     assert result.returncode == 0
@@ -91,28 +95,36 @@ def test_cuda_by_name_is_an_error(case):
 
 
 def test_isolated_rows_do_not_repeat_the_line(tmp_path):
-    result = run(*ONE_ROW, "--fathom_isolate", env=driver(init=803))
+    result = run(*ANY_DEVICE, "--fathom_isolate", env=pretended_driver(init=803))
     assert result.returncode == 0
     assert result.stderr.count("no GPU rows") == 1
 
 
 def test_without_a_driver_there_is_no_line():
-    result = run(*ONE_ROW)
-    if "device:cuda" in result.stdout or "GPU" in result.stderr:
-        pytest.skip("this machine has a GPU")
+    if (why := missing_gpu()) != NO_DRIVER:
+        pytest.skip(why or "this machine has a GPU")
+    result = run(*ANY_DEVICE)
     assert result.returncode == 0
+    assert "GPU" not in result.stderr
     result = run("--fathom_device=cuda")
     assert (result.returncode, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert line == "fathom_bench: --fathom_device=cuda: no NVIDIA driver (libcuda.so.1 not found)"
+    assert result.stderr == f"fathom_bench: --fathom_device=cuda: {NO_DRIVER}\n"
+
+
+def test_a_gpu_is_found():
+    if why := missing_gpu():
+        pytest.skip(why)
+    result = run("--fathom_device=cuda", "--benchmark_filter=^none$")
+    unusable = ("built without CUDA (FATHOM_CUDA=OFF", "built without CUDA (LibTorch in ")
+    unusable += ("the NVIDIA driver is too old", "the GPU is too old")
+    reason = result.stderr.removeprefix("fathom_bench: --fathom_device=cuda: ")
+    assert result.returncode == 3 or reason.startswith(unusable), result.stderr
 
 
 def test_a_build_without_cuda_says_why():
-    found = subprocess.run(
-        [BUILD / "without_cuda"], env=driver(), capture_output=True, text=True, check=True
-    )
-    expected = "built without CUDA (FATHOM_CUDA=OFF); configure with -DFATHOM_CUDA=ON\n"
-    assert (found.stdout, found.stderr) == (expected, "")
+    found = starts(BUILD / "without_cuda")(env=pretended_driver())
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout == "built without CUDA (a reason; what to do)\n"
 
 
 def test_a_missing_library_is_named(tmp_path):
@@ -127,7 +139,7 @@ def test_a_missing_library_is_named(tmp_path):
     link("libmissing.so.0", "-Wl,-soname,libmissing.so.0")
     link("libfathom_cuda.so", "-xnone", "-Wl,--no-as-needed", tmp_path / "libmissing.so.0")
     (tmp_path / "libmissing.so.0").unlink()
-    result = starts(program)(*ONE_ROW, env=driver())
+    result = starts(program)(*ANY_DEVICE, env=pretended_driver())
     (line,) = [line for line in result.stderr.splitlines() if "GPU" in line]
     assert line == (
         "fathom_bench: no GPU rows: libfathom_cuda.so does not load: libmissing.so.0: cannot open "
@@ -143,7 +155,7 @@ def test_a_missing_library_is_named(tmp_path):
 def chosen(tmp_path, gpu, visible=None):
     """CUDA_VISIBLE_DEVICES when the program itself starts the driver, and the program's message."""
     log = tmp_path / "log"
-    environment = driver(gpus=3, log=log)
+    environment = pretended_driver(gpus=3, log=log)
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
     result = run(f"--fathom_gpu={gpu}", "--benchmark_list_tests", env=environment)
@@ -186,12 +198,12 @@ def test_an_ambiguous_uuid_is_refused(tmp_path):
 
 
 def test_a_gpu_needs_the_device(tmp_path):
-    result = run("--fathom_gpu=0", "--fathom_device=cpu", env=driver())
+    result = run("--fathom_gpu=0", "--fathom_device=cpu", env=pretended_driver())
     assert (result.returncode, result.stdout) == (2, "")
     assert "--fathom_gpu=0: needs cuda in --fathom_device" in result.stderr
 
 
 def test_a_gpu_without_a_driver_is_an_error():
-    result = run("--fathom_gpu=0", env=driver(init=803))
+    result = run("--fathom_gpu=0", env=pretended_driver(init=803))
     assert (result.returncode, result.stdout) == (2, "")
     assert "--fathom_gpu=0: the NVIDIA driver does not start" in result.stderr

@@ -8,7 +8,7 @@ import pytest
 from program import QUICK, read_json, run, strict_json
 
 STEP = "memnet/infer"
-EXPLAIN = [*QUICK, "--fathom_device=cpu", f"--fathom_explain={STEP}"]
+EXPLAIN = [*QUICK, f"--fathom_explain={STEP}"]
 SUFFIX = "/process_time/real_time"
 
 

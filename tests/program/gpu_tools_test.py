@@ -1,15 +1,18 @@
 """Drivers and toolkits that come, go or do not fit, with pretended tools."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 
 import pytest
 
-from program import ROOT
+from program import PROGRAM, ROOT
 
 SETUP = ROOT / "cmake/setup.sh"
-ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in ("CUDACXX", "PATH")}
+ENVIRONMENT = {
+    key: value for key, value in os.environ.items() if key[:4] != "CUDA" and key != "PATH"
+}
 
 
 def tool(path, text):
@@ -63,9 +66,21 @@ def test_tools_are_those_of_path_and_cudacxx(shell, tmp_path):
     assert listed == [f"nvcc 1000 {path}" for path in (third, first, second)]
 
 
-def test_a_driver_is_a_tool(shell, tmp_path):
-    tool(tmp_path / "bin/nvidia-smi", "exit 0")
+@pytest.mark.parametrize(
+    "name, text",
+    [("nvidia-smi", "exit 0"), ("ldconfig", "echo 'libcuda.so.1 (libc6) => /usr/lib/wsl/lib'")],
+)
+def test_a_driver_is_a_tool(name, text, shell, tmp_path):
+    tool(tmp_path / "bin" / name, text)
     assert shell(f"source {SETUP}; gpu_tools").stdout.startswith("driver")
+
+
+def test_the_build_has_seen_this_machines_tools():
+    built = pathlib.Path(PROGRAM).resolve().parent / "gpu_tools.txt"
+    found = subprocess.run(
+        ["bash", "-c", f"source {SETUP}; gpu_tools"], capture_output=True, text=True, check=True
+    )
+    assert built.read_text() == found.stdout
 
 
 # --- configured again
@@ -105,6 +120,7 @@ def test_a_toolkit_that_comes_or_goes_or_changes_configures_again(start, tmp_pat
     assert [start(), start()] == [4, 4]
     other = str(nvcc(tmp_path / "other", "13.0"))
     assert [start(CUDACXX=other), start(CUDACXX=other)] == [5, 5]
+    assert [start(CUDAHOSTCXX="g++"), start(CUDAHOSTCXX="g++"), start()] == [6, 6, 7]
 
 
 @pytest.mark.skipif(os.path.exists("/proc/driver/nvidia/version"), reason="this machine has a GPU")

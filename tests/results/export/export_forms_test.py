@@ -7,6 +7,7 @@ import statistics
 import made_up_run as made_up
 import pytest
 from exported import STEP, SUFFIX, by_name, exported, names, once, repeated
+from fathom_runs.context import GPU_SETTINGS
 from program import export, strict_json
 
 # --- What two dashboards make of Google Benchmark's JSON, told after their sources: both ignore run_type.
@@ -191,6 +192,13 @@ def test_lnt_s_machine_is_its_hardware(tmp_path):
     assert one["machine"] == two["machine"] and one["run"] != two["run"]
     assert one["machine"]["name"] == "Made-up-CPU-8-CPUs-Made-up-GPU"
     assert two["run"]["libtorch"] == "3.0"
+
+
+def test_lnt_gets_the_settings_of_the_gpu(tmp_path):
+    settings = {key: f"value of {key}" for key in GPU_SETTINGS}
+    made = exported(tmp_path, "lnt", once(gpu=True, **settings))
+    assert settings.items() <= made["run"].items()
+    assert not settings.keys() & made["machine"].keys()
 
 
 def test_lnt_takes_a_machine_and_an_order(tmp_path):

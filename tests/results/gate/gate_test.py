@@ -4,6 +4,7 @@ import json
 
 import made_up_run as made_up
 import pytest
+from fathom_runs.context import GPU_SETTINGS
 from gated import SLOW_CONVOLUTION, VGG, base, run
 from program import gate, refusals
 
@@ -20,7 +21,7 @@ def test_few_repetitions_give_a_note(tmp_path):
     )
 
 
-@pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp"])
+@pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp", *GPU_SETTINGS])
 def test_different_settings_give_a_note(tmp_path, base, key):
     new = run(tmp_path / "new.json", 2, **{key: "other"})
     assert f"note: {key} differs: " in gate(base, new).stdout

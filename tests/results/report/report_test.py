@@ -7,8 +7,8 @@ import subprocess
 
 import made_up_run
 import pytest
+from fathom_runs.context import GPU_SETTINGS
 from program import ROOT, refusals, report
-
 
 refused = refusals("report")
 
@@ -60,6 +60,22 @@ def test_two_machines_are_refused(tmp_path, key):
         files.append(made_up_run.write(tmp_path / f"{name}.json", document))
     line = refused(*files, "-o", tmp_path / "report.html")
     assert f"there.json: {key} is there, in " in line and "here.json it is here;" in line
+
+
+def test_settings_of_the_gpu_are_shown_and_compared(tmp_path):
+    files = []
+    for name in ("one", "two"):
+        settings = {key: f"{key} of {name}" for key in GPU_SETTINGS}
+        document = made_up_run.document(workloads=("alexnet",), gpu=True, **settings)
+        files.append(made_up_run.write(tmp_path / f"{name}.json", document))
+    assert report(files[0], "-o", tmp_path / "report.html").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert all(f"{key} of one" in page for key in GPU_SETTINGS)
+    assert report(*files, "-o", tmp_path / "report.html").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert all(
+        f"The files differ in {key}: {key} of one, {key} of two." in page for key in GPU_SETTINGS
+    )
 
 
 def test_host_names_may_differ(tmp_path):
