@@ -23,14 +23,15 @@ if(BUILD_TESTING)
   fathom_library(GTest 1.12 https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz)
 endif()
 
-find_package(JPEG QUIET)
-if(NOT JPEG_FOUND)
-  message(FATAL_ERROR "libjpeg-turbo is missing: install libjpeg-dev (Debian, Ubuntu) or libjpeg-turbo-devel (Fedora), "
-    "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
-endif()
+# fathom_installed_library(NAME TITLE DEBIAN FEDORA): a library that is not downloaded.
+function(fathom_installed_library name title debian fedora)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${title} is missing: install ${debian} (Debian, Ubuntu) or ${fedora} (Fedora), "
+      "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
+  endif()
+endfunction()
 
-find_package(ZLIB QUIET)
-if(NOT ZLIB_FOUND)
-  message(FATAL_ERROR "zlib is missing: install zlib1g-dev (Debian, Ubuntu) or zlib-devel (Fedora), "
-    "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
-endif()
+fathom_installed_library(JPEG libjpeg-turbo libjpeg-dev libjpeg-turbo-devel)
+fathom_installed_library(PNG libpng libpng-dev libpng-devel)
+fathom_installed_library(ZLIB zlib zlib1g-dev zlib-devel)
