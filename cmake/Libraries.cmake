@@ -3,6 +3,7 @@ include(FetchContent)
 set(BENCHMARK_ENABLE_TESTING OFF)
 set(BENCHMARK_ENABLE_INSTALL OFF)
 set(INSTALL_GTEST OFF)
+set(PUGIXML_INSTALL OFF)
 set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # the variables above override options of the same name
 
 macro(fathom_library name version url)
@@ -17,18 +18,20 @@ endmacro()
 fathom_library(benchmark 1.7.1 https://github.com/google/benchmark/archive/refs/tags/v1.9.5.tar.gz)
 fathom_library(CLI11 2.1 https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.4.2.tar.gz)
 fathom_library(nlohmann_json 3.11 https://github.com/nlohmann/json/archive/refs/tags/v3.11.3.tar.gz)
+fathom_library(pugixml 1.11 https://github.com/zeux/pugixml/archive/refs/tags/v1.14.tar.gz)
 if(BUILD_TESTING)
   fathom_library(GTest 1.12 https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz)
 endif()
 
-find_package(JPEG QUIET)
-if(NOT JPEG_FOUND)
-  message(FATAL_ERROR "libjpeg-turbo is missing: install libjpeg-dev (Debian, Ubuntu) or libjpeg-turbo-devel (Fedora), "
-    "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
-endif()
+# fathom_installed_library(NAME TITLE DEBIAN FEDORA): a library that is not downloaded.
+function(fathom_installed_library name title debian fedora)
+  find_package(${name} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${title} is missing: install ${debian} (Debian, Ubuntu) or ${fedora} (Fedora), "
+      "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
+  endif()
+endfunction()
 
-find_package(ZLIB QUIET)
-if(NOT ZLIB_FOUND)
-  message(FATAL_ERROR "zlib is missing: install zlib1g-dev (Debian, Ubuntu) or zlib-devel (Fedora), "
-    "or give its folder with -DCMAKE_PREFIX_PATH=DIR.")
-endif()
+fathom_installed_library(JPEG libjpeg-turbo libjpeg-dev libjpeg-turbo-devel)
+fathom_installed_library(PNG libpng libpng-dev libpng-devel)
+fathom_installed_library(ZLIB zlib zlib1g-dev zlib-devel)
