@@ -23,7 +23,8 @@ void set_step_time(StepProfile& profile, double step_us) {
   std::ranges::sort(all.ops, std::greater{}, &ops::OpTime::seconds);
 }
 
-StepProfile profile_steps(Task& task, fixtures::Device device, int64_t steps, bool singly) {
+std::optional<StepProfile> profile_steps(Task& task, fixtures::Device device, int64_t steps,
+                                         bool singly) {
   const auto run = [&](int64_t count) {
     for (int64_t step = 0; step < count; ++step) task.run();
     fixtures::synchronize(device);
@@ -38,7 +39,9 @@ StepProfile profile_steps(Task& task, fixtures::Device device, int64_t steps, bo
   } else if (device == fixtures::Device::kCpu) {
     profile.ops = ops::profile([&] { run(steps); });
   } else {
-    profile.ops = ops::gpu_profile([&] { run(steps); });
+    const auto found = ops::gpu_profile([&] { run(steps); });
+    if (!found) return std::nullopt;
+    profile.ops = *found;
   }
   profile.cpu_seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   return profile;

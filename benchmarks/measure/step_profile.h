@@ -27,7 +27,8 @@ std::optional<double> gpu_busy_pct(const StepProfile& profile, double step_us);
 void set_step_time(StepProfile& profile, double step_us);
 
 /// Runs `steps` steps of `task` under the profiler; `singly` profiles each one separately (CPU
-/// only).
-StepProfile profile_steps(Task& task, fixtures::Device device, int64_t steps, bool singly);
+/// only). None where the profiler recorded nothing on the GPU.
+std::optional<StepProfile> profile_steps(Task& task, fixtures::Device device, int64_t steps,
+                                         bool singly);
 
 }  // namespace fathom::benchmarks
