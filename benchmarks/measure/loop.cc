@@ -79,7 +79,8 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     stage_(row, "timing");
     const PeakMemory memory(row.device);
     Samples samples = time(state, row);
-    if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
+    // LibTorch counts the memory of a graph's tensors only while it is captured.
+    if (!row.cuda_graph) set(state, "peak_memory_bytes", memory.bytes());
     set_counters(state, row, samples);
     TimedPass pass{.median_us = percentile(sorted(samples.us), 0.50),
                    .taken_us = samples.taken_us,

@@ -53,6 +53,7 @@ struct Row {
   Profiling profiling = Profiling::kNone;
   std::function<Counters()> memory = {};  ///< measures the memory of its step; null: not wanted
   bool samples = false;                   ///< keeps the time of every step
+  bool cuda_graph = false;                ///< replays a captured step, which allocates nothing
   std::optional<ops::Cost> cost = {};     ///< estimate for a step
   std::optional<StepName> step = {};      ///< of a model row
   std::optional<RowOp> op = {};           ///< of an op row

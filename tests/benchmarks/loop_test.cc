@@ -248,6 +248,13 @@ TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
   EXPECT_LE(bytes, 1e9);
 }
 
+TEST_F(TimedLoop, LeavesOutTheMemoryOfCudaGraphs) {
+  Row graph = row(std::chrono::milliseconds(300));
+  EXPECT_EQ(time({graph}).at(0).counters.count("peak_memory_bytes"), 1U);
+  graph.cuda_graph = true;
+  EXPECT_EQ(time({graph}).at(0).counters.count("peak_memory_bytes"), 0U);
+}
+
 TEST_F(TimedLoop, LeavesOutUnknownCounters) {
   const auto runs = time({row(std::chrono::milliseconds(300))});
   EXPECT_EQ(runs.at(0).counters.count("unknown"), 0U);
