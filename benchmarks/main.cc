@@ -28,6 +28,7 @@
 #include "benchmarks/rows/record_shapes.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/rows/study.h"
+#include "benchmarks/tasks/vendor_probe.h"
 #include "models/table.h"
 #include "ops/types/table.h"
 
@@ -200,7 +201,9 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   if (options.isolate && !lists_tests(options.google_benchmark)) {
     run_isolated(rows, options, peaks, progress, reporter);
   } else {
-    Loop loop(peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); });
+    Loop loop(
+        peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
+        options.data.warn);
     loop.run_all(rows, records, reporter);
     if (options.explain) explainer.measure_again(*options.explain, loop);
     progress.wipe();
@@ -237,7 +240,7 @@ int run(int argc, char** argv) {
     return row.device == fixtures::Device::kCuda;
   });
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
-    drop_refused(chosen, options.data.warn);
+    drop_refused(chosen, vendor_refusal, options.data.warn);
   if (chosen.empty()) return nothing_matched(filter, all);
   if (!options.record.empty()) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);

@@ -11,6 +11,8 @@
 namespace fathom::models {
 namespace {
 
+constexpr const char* kWork = "the step";
+
 /// Remembers the call of LibTorch that began last: if an exception ends the work, it threw it.
 class LastCall final : public ops::Observer {
  public:
@@ -19,9 +21,11 @@ class LastCall final : public ops::Observer {
     return false;
   }
   const std::string& name() const { return name_; }
+  /// The work has returned, so an error that follows is of no call.
+  void forget() { name_ = kWork; }
 
  private:
-  std::string name_ = "the step";
+  std::string name_ = kWork;
 };
 
 }  // namespace
@@ -31,9 +35,12 @@ std::unique_ptr<ops::CudaGraphs> captured(const ops::CaptureCall& call) {
   if (library == nullptr) throw std::runtime_error("CUDA graphs need a GPU");
   LastCall last;
   ops::CaptureCall observed = call;
-  observed.work = [&] { ops::observe(last, call.work, /*arguments=*/false); };
+  observed.work = [&] {
+    ops::observe(last, call.work, /*arguments=*/false);
+    last.forget();
+  };
   try {
-    return std::unique_ptr<ops::CudaGraphs>(library->capture_graphs(observed));
+    return library->capture_graphs(observed);
   } catch (const std::exception& error) {
     throw std::runtime_error(
         last.name() + " cannot be captured in a CUDA graph: " + fixtures::first_line(error.what()));

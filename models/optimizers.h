@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/types/optimization/fused_optimizer.h"
+#include "ops/kernels/fused_optimizer.h"
 
 namespace fathom::models {
 

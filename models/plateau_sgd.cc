@@ -18,7 +18,7 @@
 #include <iterator>
 #include <limits>
 
-#include "ops/types/optimization/fused_optimizer.h"
+#include "ops/kernels/fused_optimizer.h"
 
 namespace fathom::models {
 namespace {

@@ -48,7 +48,8 @@ std::optional<double> Energy::gpu_joules() const {
 std::optional<double> Energy::joules() const {
   if (device_ == fixtures::Device::kCuda) {
     const auto now = gpu_joules();
-    return now && gpu_before_ ? std::optional(*now - *gpu_before_) : std::nullopt;
+    return now && gpu_before_ && *now > *gpu_before_ ? std::optional(*now - *gpu_before_)
+                                                     : std::nullopt;
   }
   double microjoules = 0;
   for (const auto& [path, before] : packages_) {

@@ -17,7 +17,8 @@ class Energy {
   explicit Energy(fixtures::Device device, const std::filesystem::path& root = "/",
                   const Nvml* gpu = Nvml::get());
 
-  /// No value where the machine does not report it, or not to this user.
+  /// No value where the machine does not report it, or not to this user, or where its counter has
+  /// not moved yet: a GPU's moves some ten times a second.
   std::optional<double> joules() const;
 
  private:

@@ -19,6 +19,7 @@
 #include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "ops/backends/vendor.h"
+#include "ops/core/check.h"
 #include "ops/kernels/cuda/library.h"
 #include "ops/types/table.h"
 
@@ -93,16 +94,18 @@ void offer_gemm(Peak& peak, int64_t side, fixtures::Device device, fixtures::Pre
   const ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
   ops::FieldLoader fields(shape);
   const auto matmul = ops::op_type("matmul")->make(fields, ops::Pass::kForward);
-  ops::Tensors inputs = matmul->inputs(0);
-  const auto type = precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
-  for (auto& input : inputs) input = input.to(fixtures::torch_device(device), type);
+  const ops::Tensors inputs = ops::converted(matmul->inputs(0), ops::scalar_type(precision),
+                                             fixtures::torch_device(device));
   const ops::Call call = matmul->call(inputs);
   ops::Tensors outputs = call();
   for (const auto& [backend, name] : kGemms) {
     if (!ops::is_here(backend, device, precision)) continue;
     std::unique_ptr<ops::Kernel> kernel;
-    if (ops::is_vendor(backend)) {
-      kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);
+    try {
+      if (ops::is_vendor(backend))
+        kernel = ops::vendor_kernel(backend, matmul->problem(inputs, outputs), precision);
+    } catch (const ops::NotSupported&) {
+      continue;
     }
     const double seconds = best_seconds([&] {
       if (kernel != nullptr) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <utility>
 
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/machine/energy.h"
@@ -25,8 +26,8 @@ constexpr int kMinSamples = 3;
 constexpr double kSingleSampleSeconds = 20;
 constexpr std::size_t kMinForPercentiles = 5;
 
-// Two clock reads cost some 50 ns, 0.25 % of this sample. A GPU sample also pays for one
-// synchronisation and two events.
+// Two clock reads cost some 50 ns, 0.25 % of this sample. A GPU sample also pays for two events and
+// the wait for one.
 constexpr double kShortestSample = 20e-6;
 constexpr double kShortestGpuSample = 1e-3;
 
@@ -78,7 +79,8 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     stage_(row, "timing");
     const PeakMemory memory(row.device);
     Samples samples = time(state, row);
-    if (const auto bytes = memory.bytes()) set(state, "peak_memory_bytes", *bytes);
+    // LibTorch counts the memory of a graph's tensors only while it is captured.
+    if (!row.cuda_graph) set(state, "peak_memory_bytes", memory.bytes());
     set_counters(state, row, samples);
     TimedPass pass{.median_us = percentile(sorted(samples.us), 0.50),
                    .taken_us = samples.taken_us,
@@ -171,7 +173,7 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
       gpu.begin();
       for (int64_t step = 0; step < steps; ++step) task.run();
       gpu.end();
-      fixtures::synchronize(row.device);
+      gpu.wait();
       const auto end = Clock::now();
       gpu.add();
       samples.us.push_back(seconds(end - begin) * 1e6 / static_cast<double>(steps));
@@ -263,6 +265,7 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
         fixtures::synchronize(row.device);
       };
       pass.op_shapes = ops::gpu_shape_profile(step, steps);
+      if (!pass.op_shapes) warn_of_missing_profile();
       return;
     }
     const TakenTimer taken;
@@ -273,9 +276,20 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
     return;
   }
   pass.op_types = profile_steps(*task_, row.device, steps, singly);
-  set(state, "gpu_busy_pct", gpu_busy_pct(*pass.op_types, pass.median_us));
-  set_step_time(*pass.op_types, pass.median_us);
+  if (pass.op_types) {
+    set(state, "gpu_busy_pct", gpu_busy_pct(*pass.op_types, pass.median_us));
+    set_step_time(*pass.op_types, pass.median_us);
+  } else {
+    warn_of_missing_profile();
+  }
   set(state, task_->phases_us(steps));
+}
+
+void Loop::warn_of_missing_profile() {
+  if (std::exchange(warned_, true) || warn_ == nullptr) return;
+  warn_(
+      "LibTorch's profiler records no work of the GPU, so its times are left out. Another profiler "
+      "may use the GPU, or LibTorch has no CUPTI");
 }
 
 void Loop::forget() {

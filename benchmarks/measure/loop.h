@@ -21,7 +21,11 @@ class Loop {
   /// Called before each stage of a row ("building", "warming up", "timing"), outside timed work.
   using Stage = std::function<void(const Row&, const char*)>;
 
-  Loop(Peaks& peaks, Stage stage) : peaks_(peaks), stage_(std::move(stage)) {}
+  /// Called with a line for the user, outside timed work.
+  using Warn = std::function<void(const std::string& line)>;
+
+  Loop(Peaks& peaks, Stage stage, Warn warn = {})
+      : peaks_(peaks), stage_(std::move(stage)), warn_(std::move(warn)) {}
 
   /// The body of the benchmark; adds a pass to the row's record. An exception becomes the row's
   /// error.
@@ -40,10 +44,13 @@ class Loop {
   Samples time(benchmark::State& state, const Row& row);
   void set_counters(benchmark::State& state, const Row& row, const Samples& samples);
   void profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass);
+  void warn_of_missing_profile();  ///< once
   void forget();
 
   Peaks& peaks_;
   Stage stage_;
+  Warn warn_;
+  bool warned_ = false;
   std::string subject_;
   std::unique_ptr<Task> task_;
   int warm_threads_ = 0;       ///< the thread count at which task_ is warm; 0: none

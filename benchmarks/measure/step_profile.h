@@ -13,7 +13,7 @@ namespace fathom::benchmarks {
 /// The time of op types in a few untimed steps after a pass.
 struct StepProfile {
   int64_t steps;
-  double cpu_seconds;                ///< of the process
+  double cpu_seconds;                ///< of the process, in all steps
   ops::Profile ops;                  ///< of all steps together
   std::vector<ops::Profile> series;  ///< of each step, where each is profiled separately
 };
@@ -22,12 +22,14 @@ struct StepProfile {
 /// step is no measure: it takes longer, because Kineto delays the host.
 std::optional<double> gpu_busy_pct(const StepProfile& profile, double step_us);
 
-/// Makes the steps of a GPU's profile as long as a timed step of `step_us`: only the time of the
-/// type "framework" changes, in which the GPU is idle. Does nothing on the CPU.
+/// Makes the steps of a GPU's profile as long as a timed step of `step_us`: of the types only the
+/// time of "framework" changes, in which the GPU is idle. The CPU's share of the time stays. Does
+/// nothing on the CPU.
 void set_step_time(StepProfile& profile, double step_us);
 
 /// Runs `steps` steps of `task` under the profiler; `singly` profiles each one separately (CPU
-/// only).
-StepProfile profile_steps(Task& task, fixtures::Device device, int64_t steps, bool singly);
+/// only). None where the profiler recorded nothing on the GPU.
+std::optional<StepProfile> profile_steps(Task& task, fixtures::Device device, int64_t steps,
+                                         bool singly);
 
 }  // namespace fathom::benchmarks

@@ -36,13 +36,15 @@ void resolve_gpu(const Options& options) {
   const std::string flag = "--fathom_gpu=" + options.gpu + ": ";
   if (!options.devices.empty() && !holds(options.devices, fixtures::Device::kCuda))
     throw UsageError(flag + "needs cuda in --fathom_device");
+  bool chosen = false;
   try {
-    fixtures::choose_gpu(options.gpu);
+    chosen = fixtures::choose_gpu(options.gpu);
   } catch (const std::runtime_error& error) {
     throw UsageError(flag + error.what());
   }
   const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda);
   if (!why.empty()) throw UsageError(flag + why);
+  if (!chosen) throw UsageError(flag + "the NVIDIA driver does not list its GPUs");
 }
 
 void resolve_devices(Options& options) {

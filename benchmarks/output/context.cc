@@ -12,7 +12,6 @@
 #include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "benchmarks/output/build_info.h"
 #include "fixtures/machine/cpus.h"
@@ -99,11 +98,9 @@ void add_gpu(ContextEntries& entries) {
   const ops::CudaLibrary* library = ops::cuda_library();
   if (library == nullptr) return;
   const ops::CudaDevice device = library->device();
-  std::ostringstream memory;
-  memory << device.memory_bytes;
   entries.emplace_back("gpu", device.name);
   entries.emplace_back("gpu_pci_bus_id", device.pci_bus_id);
-  entries.emplace_back("gpu_memory_bytes", memory.str());
+  entries.emplace_back("gpu_memory_bytes", std::to_string(std::llround(device.memory_bytes)));
   entries.emplace_back("cuda_driver", cuda_version(device.driver));
   entries.emplace_back("cuda_runtime", cuda_version(device.runtime));
   entries.emplace_back("cublas", std::to_string(device.cublas));

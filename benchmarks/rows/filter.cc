@@ -4,7 +4,7 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/rows/rows.h"
-#include "benchmarks/tasks/vendor_probe.h"
+#include "benchmarks/tasks/op_task.h"
 #include "ops/backends/vendor.h"
 
 namespace fathom::benchmarks {
@@ -27,13 +27,14 @@ std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filte
   return found;
 }
 
-void drop_refused(std::vector<Row>& rows, const std::function<void(const std::string&)>& note) {
+void drop_refused(std::vector<Row>& rows, const Refusal& refusal_of,
+                  const std::function<void(const std::string&)>& note) {
   std::set<std::string> noted;
   std::erase_if(rows, [&](const Row& row) {
     if (!row.op || row.device != fixtures::Device::kCuda || !ops::is_vendor(row.op->backend))
       return false;
     const ops::ShapeRow& shape = *row.op->shape;
-    const std::string& refusal = vendor_refusal(
+    const std::string refusal = refusal_of(
         shape, {.device = row.device, .precision = row.precision, .backend = row.op->backend});
     if (refusal.empty()) return false;
     const std::string line = std::string(name(row.op->backend)) + " has no rows of " +

@@ -112,6 +112,7 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
            .rates = {.flops = true},
            .profiling = profiling(options),
            .memory = options.memory ? memory : std::function<Counters()>{},
+           .cuda_graph = graph,
            .cost = rough_cost(workload, step),
            .step = StepName{name, mode}});
     }

@@ -18,6 +18,8 @@ struct ShapeRow;
 
 namespace fathom::benchmarks {
 
+struct OpOptions;
+
 /// What Google Benchmark appends to the name of every row, the same for all.
 inline constexpr const char* kNameSuffix = "/process_time/real_time";
 
@@ -51,6 +53,7 @@ struct Row {
   Profiling profiling = Profiling::kNone;
   std::function<Counters()> memory = {};  ///< measures the memory of its step; null: not wanted
   bool samples = false;                   ///< keeps the time of every step
+  bool cuda_graph = false;                ///< replays a captured step, which allocates nothing
   std::optional<ops::Cost> cost = {};     ///< estimate for a step
   std::optional<StepName> step = {};      ///< of a model row
   std::optional<RowOp> op = {};           ///< of an op row
@@ -71,8 +74,12 @@ std::vector<Row> op_rows(const Options& options);
 /// UsageError.
 std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter);
 
+/// Why a vendor's library refuses ops of a row's type and pass; empty where it does not.
+using Refusal = std::function<std::string(const ops::ShapeRow& row, const OpOptions& options)>;
+
 /// Removes the GPU's rows of op types that a vendor's library refuses there in the row's pass and
 /// precision. Calls `note` once for each, with the library's reason.
-void drop_refused(std::vector<Row>& rows, const std::function<void(const std::string&)>& note);
+void drop_refused(std::vector<Row>& rows, const Refusal& refusal_of,
+                  const std::function<void(const std::string&)>& note);
 
 }  // namespace fathom::benchmarks

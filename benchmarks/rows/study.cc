@@ -105,6 +105,7 @@ double expected_seconds(const Row& row, Peaks& peaks) {
   constexpr double kSetUp = 0.3;  // and Google Benchmark's search for an iteration count
   if (!row.cost) return 1;
   const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
+  if (peak <= 0) return 1;
   const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
   const double steps = 5 + (row.op ? 4 : 0) + (row.profiling != Profiling::kNone ? 2 : 0) +
                        (row.memory != nullptr ? 2 : 0);

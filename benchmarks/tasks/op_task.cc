@@ -31,10 +31,6 @@ double copies_to_fill_caches(const ops::Op& op, const OpOptions& options) {
                    op.cost_on(options.device, options.precision).bytes);
 }
 
-at::ScalarType type(fixtures::Precision precision) {
-  return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
-}
-
 /// Sets the threads to all cores while it exists, for untimed work.
 class AllCores {
  public:
@@ -58,7 +54,8 @@ class Common {
       last.op_ = op;
       last.precision_ = options.precision;
       last.seed_ = options.seed;
-      last.inputs_ = ops::converted(op->inputs(options.seed), type(options.precision), at::kCPU);
+      last.inputs_ =
+          ops::converted(op->inputs(options.seed), ops::scalar_type(options.precision), at::kCPU);
     }
     return last;
   }
@@ -109,8 +106,9 @@ class OpTask final : public Task {
   OpTask(const ops::ShapeRow& row, const OpOptions& options) : op_(row.op), options_(options) {
     fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
     at::globalContext().setBenchmarkCuDNN(true);  // as in the models' steps
-    const ops::Tensors inputs = ops::converted(common().inputs(), type(options.precision),
-                                               fixtures::torch_device(options.device));
+    const ops::Tensors inputs =
+        ops::converted(common().inputs(), ops::scalar_type(options.precision),
+                       fixtures::torch_device(options.device));
     add_instance(copied_at_random_offset(inputs));
     if (options.cache == Cache::kCold) add_copies(inputs);
     const ops::Cost cost = op_->cost_on(options.device, options.precision);

@@ -12,17 +12,11 @@
 namespace fathom::benchmarks {
 namespace {
 
-void run_once(const ops::Op& op, const OpOptions& options) {
-  const at::ScalarType type =
-      options.precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+void run(const ops::Op& op, const OpOptions& options) {
   const ops::Tensors inputs =
-      ops::converted(op.inputs(options.seed), type, fixtures::torch_device(options.device));
-  ops::Tensors outputs = op.call(inputs)();
-  for (auto& output : outputs) output = output.contiguous();
-  const auto kernel =
-      ops::vendor_kernel(options.backend, op.problem(inputs, outputs), options.precision);
-  kernel->run();
-  kernel->write_outputs();
+      ops::converted(op.inputs(options.seed), ops::scalar_type(options.precision),
+                     fixtures::torch_device(options.device));
+  ops::vendor_results(options.backend, op, inputs, options.precision);
   fixtures::synchronize(options.device);
 }
 
@@ -33,10 +27,12 @@ std::string probe(const ops::ShapeRow& row, const OpOptions& options) {
     const auto backends = op->backends();
     if (std::count(backends.begin(), backends.end(), options.backend) == 0) continue;
     try {
-      run_once(*op, options);
+      run(*op, options);
       return {};
-    } catch (const std::exception& error) {
+    } catch (const ops::NotSupported& error) {
       refusal = fixtures::first_line(error.what());
+    } catch (const std::exception&) {  // the rows stay and report it
+      return {};
     }
   }
   return refusal;

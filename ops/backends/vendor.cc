@@ -43,7 +43,18 @@ std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
       .tf32 = precision == fixtures::Precision::kTf32,
       .stream =
           at::accelerator::getCurrentStream(at::accelerator::getDeviceIndex()).native_handle()};
-  return std::unique_ptr<Kernel>(cuda_library()->make_vendor_kernel(call));
+  return cuda_library()->make_vendor_kernel(call);
+}
+
+VendorResults vendor_results(Backend backend, const Op& op, const Tensors& inputs,
+                             fixtures::Precision precision) {
+  VendorResults results{.outputs = op.call(inputs)(), .implementation = {}};
+  for (auto& output : results.outputs) output = output.contiguous().fill_(-1);
+  const auto kernel = vendor_kernel(backend, op.problem(inputs, results.outputs), precision);
+  for (int i = 0; i < 3; ++i) kernel->run();
+  kernel->write_outputs();
+  results.implementation = kernel->implementation();
+  return results;
 }
 
 }  // namespace fathom::ops

@@ -1,17 +1,20 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
 #include "ops/core/backend.h"
 #include "ops/core/kernel.h"
+#include "ops/core/op.h"
 #include "ops/core/problem.h"
 
 namespace fathom::ops {
 
-/// Whether a backend can run on `device`: in this build, on this CPU and in this precision. It can
-/// on every GPU; whether there is one says fixtures::unavailable_reason().
+/// Whether a backend has rows on `device` in this precision. oneDNN has where this build and this
+/// CPU support it. cuBLAS and cuDNN have on every GPU; fixtures::unavailable_reason() says whether
+/// this machine has one.
 bool is_here(Backend backend, fixtures::Device device,
              fixtures::Precision precision = fixtures::Precision::kFp32);
 
@@ -21,9 +24,19 @@ constexpr bool is_vendor(Backend backend) {
 }
 
 /// A vendor's kernel for `problem`, at the current thread count or on the GPU's current stream.
-/// Only kTf32 allows fp32 products to use TF32. Throws std::runtime_error with the library's
-/// message where it does not support the problem.
+/// Only kTf32 allows fp32 products to use TF32. Throws NotSupported where the library does not
+/// support the problem, std::runtime_error for other errors.
 std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
                                       fixtures::Precision precision);
+
+struct VendorResults {
+  Tensors outputs;
+  std::string implementation;  ///< Kernel::implementation()
+};
+
+/// Runs a vendor's kernel of `op` three times over the same buffers: a run must not depend on what
+/// they held before. Throws as vendor_kernel() does.
+VendorResults vendor_results(Backend backend, const Op& op, const Tensors& inputs,
+                             fixtures::Precision precision);
 
 }  // namespace fathom::ops

@@ -84,6 +84,10 @@ double tolerance(fixtures::Precision precision) {
   return 0;
 }
 
+at::ScalarType scalar_type(fixtures::Precision precision) {
+  return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+}
+
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device) {
   Tensors all;
   for (const auto& tensor : tensors) {

@@ -9,6 +9,9 @@ namespace fathom::ops {
 /// reference reads the same rounded inputs; a bf16 result is itself rounded to 2^-9 of its value.
 double tolerance(fixtures::Precision precision);
 
+/// The type of an op's inputs in a precision.
+at::ScalarType scalar_type(fixtures::Precision precision);
+
 /// `tensors` on `device`. Those of floating type are converted to `type`; indices keep theirs.
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device);
 

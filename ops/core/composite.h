@@ -14,7 +14,8 @@ struct Composite {
   std::size_t with_gradient;  ///< number of inputs with a gradient
   std::function<Tensors(const Tensors&)> forward;
   std::size_t outputs;
-  /// Moves inputs to where LibTorch reads them in place, before the first call; null: nowhere.
+  /// Called with the inputs before the first call. It may move their data: cuDNN reads the weights
+  /// of an LSTM in place only from one buffer. Null: nothing to do.
   std::function<void(const Tensors&)> prepare = nullptr;
   /// Multiply-adds of the matrix products of forward. Only these count as FLOPs (benchdnn's rule).
   double macs;

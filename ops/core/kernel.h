@@ -1,17 +1,32 @@
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace fathom::ops {
 
+/// A library does not support a problem, in this precision or on this machine. The message is the
+/// library's.
+class NotSupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A GPU's memory does not suffice.
+class OutOfMemory : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A library call prepared for one problem, over buffers that the caller keeps alive.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void run() = 0;
-  /// Copies results that run() wrote in the library's own layout into the caller's buffers.
+  /// Completes the results in the caller's buffers: run() may leave them elsewhere, in the
+  /// library's own layout or type. May run the call once more.
   virtual void write_outputs() {}
   /// The implementation that the library chose, by the library's own name.
   virtual std::string implementation() const = 0;

@@ -8,12 +8,12 @@
 namespace fathom::ops {
 namespace {
 
-constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+constexpr auto kNoCall = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
 void LaunchTimeline::start(double* seconds) {
-  const std::size_t parent = open_.empty() ? kNone : open_.back();
+  const std::size_t parent = open_.empty() ? kNoCall : open_.back();
   open_.push_back(calls_.size());
   calls_.push_back({.seconds = seconds, .begin = c10::getTime(), .end = 0, .parent = parent});
 }
@@ -48,7 +48,7 @@ const LaunchTimeline::Call* LaunchTimeline::innermost(int64_t moment) const {
   if (after == calls_.begin()) return nullptr;
   const Call* call = &*std::prev(after);
   while (call->end < moment) {
-    if (call->parent == kNone) return nullptr;
+    if (call->parent == kNoCall) return nullptr;
     call = &calls_[call->parent];
   }
   return call;

@@ -65,14 +65,16 @@ Profile sum(const std::vector<Profile>& profiles) {
   return all;
 }
 
-Profile gpu_profile(const std::function<void()>& work, const GpuProfiler& gpu) {
+std::optional<Profile> gpu_profile(const std::function<void()>& work, const GpuProfiler& gpu) {
   TypeTimer<LaunchTimeline> timer;
   double seconds = 0;
-  const double busy = timer.clock.add(gpu([&] {
+  const std::vector<GpuEvent> events = gpu([&] {
     const auto begin = Clock::now();
     observe(timer, work, /*arguments=*/false);
     seconds = seconds_since(begin);
-  }));
+  });
+  if (events.empty()) return std::nullopt;
+  const double busy = timer.clock.add(events);
   Profile found = timer.times.profile(seconds);
   found.gpu_seconds = busy;
   return found;

@@ -31,12 +31,13 @@ struct Profile {
 /// propagate.
 Profile profile(const std::function<void()>& work);
 
+/// As profile(), on the GPU: an op's time is that of the kernels, copies and fills that it
+/// launched, "framework" the time in which the GPU was idle or ran something that no op launched.
+/// `work` must wait for the GPU at its end. None where the profiler recorded nothing on the GPU.
+std::optional<Profile> gpu_profile(const std::function<void()>& work,
+                                   const GpuProfiler& gpu = gpu_events);
+
 /// The sum of several profiles.
 Profile sum(const std::vector<Profile>& profiles);
-
-/// The same for the GPU: the time of the kernels, copies and fills that each op launched. `work`
-/// must wait for the GPU at its end. "framework" is the time in which the GPU was idle or ran
-/// something that no op launched.
-Profile gpu_profile(const std::function<void()>& work, const GpuProfiler& gpu = gpu_events);
 
 }  // namespace fathom::ops

@@ -166,11 +166,13 @@ ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps) {
   return std::move(timer).profile();
 }
 
-ShapeProfile gpu_shape_profile(const std::function<void()>& step, int64_t steps,
-                               const GpuProfiler& gpu) {
+std::optional<ShapeProfile> gpu_shape_profile(const std::function<void()>& step, int64_t steps,
+                                              const GpuProfiler& gpu) {
   const StepTrace trace = traced(step);
   TraceTimer<LaunchTimeline> timer(trace);
-  timer.clock().add(gpu([&] { timer.run(step, steps); }));
+  const std::vector<GpuEvent> events = gpu([&] { timer.run(step, steps); });
+  if (events.empty()) return std::nullopt;
+  timer.clock().add(events);
   return std::move(timer).profile();
 }
 

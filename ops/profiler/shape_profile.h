@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,11 @@ struct ShapeProfile {
 /// in the same order, without the fastest and the slowest quarter. Exceptions of `step` propagate.
 ShapeProfile shape_profile(const std::function<void()>& step, int64_t steps);
 
-/// The same for the GPU: the time of the kernels, copies and fills that each shape launched.
-/// `step` must wait for the GPU at its end. "framework" is what no op launched; the time in which
-/// the GPU was idle is left out, because Kineto lengthens it.
-ShapeProfile gpu_shape_profile(const std::function<void()>& step, int64_t steps,
-                               const GpuProfiler& gpu = gpu_events);
+/// The same on the GPU: the time of the kernels, copies and fills that each shape launched. `step`
+/// must wait for the GPU at its end. "framework" is what no op launched; the time in which the GPU
+/// was idle is left out, because Kineto lengthens it. None where the profiler recorded nothing on
+/// the GPU.
+std::optional<ShapeProfile> gpu_shape_profile(const std::function<void()>& step, int64_t steps,
+                                              const GpuProfiler& gpu = gpu_events);
 
 }  // namespace fathom::ops

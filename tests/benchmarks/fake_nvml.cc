@@ -1,5 +1,7 @@
 // Stands in for NVIDIA's libnvidia-ml.so.1: two GPUs, of which the second, at bus 3b, has taken
-// 12.5 J and draws 300 W. Every other sample finds it held down by its power cap and by heat.
+// 12.5 J, and more by the environment's FAKE_NVML_MORE_MILLIJOULES, and draws 300 W. Every other
+// sample finds it held down by its power cap and by heat.
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -44,7 +46,8 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
   return std::strcmp(bus_id, "0000:3b:00.0") == 0 ? 0 : kWrongArgument;
 }
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
-  *millijoules = 12500;
+  const char* more = std::getenv("FAKE_NVML_MORE_MILLIJOULES");
+  *millijoules = 12500 + (more == nullptr ? 0 : std::strtoull(more, nullptr, 10));
   return device == &gpu ? 0 : kWrongArgument;
 }
 int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {

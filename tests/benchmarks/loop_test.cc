@@ -248,6 +248,14 @@ TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
   EXPECT_LE(bytes, 1e9);
 }
 
+TEST_F(TimedLoop, LeavesOutTheMemoryOfCudaGraphs) {
+  Row graph = row(std::chrono::milliseconds(300));
+  if (!time({graph}).at(0).counters.contains("peak_memory_bytes"))
+    GTEST_SKIP() << "this kernel cannot reset the mark";
+  graph.cuda_graph = true;
+  EXPECT_FALSE(time({graph}).at(0).counters.contains("peak_memory_bytes"));
+}
+
 TEST_F(TimedLoop, LeavesOutUnknownCounters) {
   const auto runs = time({row(std::chrono::milliseconds(300))});
   EXPECT_EQ(runs.at(0).counters.count("unknown"), 0U);

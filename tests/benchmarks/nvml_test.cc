@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -45,7 +46,11 @@ TEST_F(NvmlTest, LeavesOutValuesThatTheLibraryRefuses) {
 }
 
 TEST_F(NvmlTest, GivesTheEnergyOfAGpu) {
-  EXPECT_EQ(Energy(fixtures::Device::kCuda, "/", gpu.get()).joules(), 0) << "since construction";
+  const Energy energy(fixtures::Device::kCuda, "/", gpu.get());
+  EXPECT_EQ(energy.joules(), std::nullopt) << "the counter has not moved";
+  setenv("FAKE_NVML_MORE_MILLIJOULES", "250", 1);
+  EXPECT_DOUBLE_EQ(energy.joules().value(), 0.25);
+  unsetenv("FAKE_NVML_MORE_MILLIJOULES");
   EXPECT_EQ(Energy(fixtures::Device::kCuda, "/", nullptr).joules(), std::nullopt);
 }
 

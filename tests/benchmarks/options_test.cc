@@ -12,6 +12,7 @@
 #include "benchmarks/error.h"
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/rows/rows.h"
+#include "benchmarks/tasks/op_task.h"
 #include "fixtures/machine/device.h"
 #include "ops/types/shapes.h"
 #include "tests/benchmarks/parsed_options.h"
@@ -197,19 +198,25 @@ TEST(Rows, OfCtcOnAGpuSayThatTheStepsRunCudnn) {
 }
 
 TEST(Rows, ThatAVendorRefusesAreDroppedWithOneNoteForEachType) {
-  if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
-    GTEST_SKIP() << "this machine has a GPU";
-  // Without a GPU every call of its libraries fails.
   std::vector<Row> rows = filtered(make_rows(parsed(kGpuNames)), "^op/(softmax|matmul|relu)/");
-  const std::vector<Row> torch = filtered(rows, "backend:(torch|native)");
-  EXPECT_LT(torch.size(), rows.size());
+  const std::vector<Row> kept =
+      filtered(rows, "backend:(torch|native|cublas)|precision:(fp32|tf32)");
+  EXPECT_LT(kept.size(), rows.size());
   std::vector<std::string> notes;
-  drop_refused(rows, [&](const std::string& note) { notes.push_back(note); });
-  EXPECT_EQ(rows.size(), torch.size());
+  drop_refused(
+      rows,
+      [](const ops::ShapeRow&, const OpOptions& options) {
+        const bool refused = options.backend == ops::Backend::kCudnn &&
+                             options.precision == fixtures::Precision::kBf16;
+        return std::string(refused ? "cuDNN: no bf16" : "");
+      },
+      [&](const std::string& note) { notes.push_back(note); });
+  EXPECT_EQ(rows.size(), kept.size());
   EXPECT_EQ(std::set<std::string>(notes.begin(), notes.end()).size(), notes.size());
-  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
-    return note.starts_with("cudnn has no rows of softmax forward in bf16: ");
-  })) << notes.front();
+  EXPECT_EQ(std::count(notes.begin(), notes.end(),
+                       "cudnn has no rows of softmax forward in bf16: cuDNN: no bf16"),
+            1)
+      << notes.front();
 }
 
 std::size_t matches(const std::string& filter) {

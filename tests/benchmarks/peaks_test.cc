@@ -1,16 +1,18 @@
 #include "benchmarks/machine/peaks.h"
 
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
-#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "benchmarks/output/peaks_json.h"
+#include "ops/core/kernel.h"
 #include "ops/profiler/profile.h"
 
 namespace fathom::benchmarks {
@@ -60,13 +62,21 @@ TEST(LargestProduct, IsSmallerWhereMemoryIsLacking) {
   const std::vector<int64_t> sides{8, 4, 2};
   const auto flops = [](int64_t limit) {
     return [limit](int64_t side) {
-      if (side > limit) throw std::bad_alloc();
+      if (side == limit + limit) throw ops::OutOfMemory("cuBLAS");
+      TORCH_CHECK_WITH(OutOfMemoryError, side <= limit, "LibTorch");
       return static_cast<double>(side);
     };
   };
   EXPECT_EQ(first_that_runs(sides, flops(8)), 8);
   EXPECT_EQ(first_that_runs(sides, flops(4)), 4);
+  EXPECT_EQ(first_that_runs(sides, flops(2)), 2);
   EXPECT_EQ(first_that_runs(sides, flops(1)), 0);
+}
+
+TEST(LargestProduct, HidesNoOtherError) {
+  const std::vector<int64_t> sides{8, 4};
+  const auto fail = [](int64_t) -> double { throw std::runtime_error("misaligned address"); };
+  EXPECT_THROW(first_that_runs(sides, fail), std::runtime_error);
 }
 
 /// Both libraries multiply the same matrices: drawing them takes seconds at the GPU's size.

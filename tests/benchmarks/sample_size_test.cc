@@ -61,7 +61,7 @@ TEST(GpuBusy, IsAShareOfTheTimedStep) {
 TEST(GpuBusy, LeavesTheRestOfATimedStepToTheFramework) {
   StepProfile profile{
       .steps = 4,
-      .cpu_seconds = 0,
+      .cpu_seconds = 30e-3,
       .ops = {.ops = {{.type = "framework", .op_class = ops::OpClass::kFramework, .seconds = 38e-3},
                       {.type = "matmul", .op_class = ops::OpClass::kMatrix, .seconds = 2e-3}},
               .seconds = 40e-3,
@@ -69,6 +69,7 @@ TEST(GpuBusy, LeavesTheRestOfATimedStepToTheFramework) {
       .series = {}};
   set_step_time(profile, 900);
   EXPECT_DOUBLE_EQ(profile.ops.seconds, 3.6e-3);
+  EXPECT_DOUBLE_EQ(profile.cpu_seconds, 2.7e-3) << "three quarters, as before";
   EXPECT_EQ(profile.ops.ops[0].type, "matmul");
   EXPECT_DOUBLE_EQ(profile.ops.ops[0].seconds, 2e-3);
   EXPECT_NEAR(profile.ops.ops[1].seconds, 1.6e-3, 1e-12);

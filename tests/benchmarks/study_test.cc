@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -72,6 +73,17 @@ TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
   EXPECT_GT(seconds("^vgg/train/.*batch:8/"), 2 * seconds("^vgg/train/.*batch:2/"));
   EXPECT_GT(seconds("^vgg/train/.*batch:8/"), seconds("^vgg/infer/"));
   EXPECT_GT(seconds("^vgg/infer/"), seconds("^memnet/infer/"));
+}
+
+/// A peak is unknown where a GPU's memory does not suffice.
+TEST_P(EveryStudy, ExpectsAFiniteTimeWithoutAPeak) {
+  const std::vector<Row> some = rows("^vgg/train/");
+  std::map<std::string, Peak> unknown;
+  for (const auto& row : some) unknown[flops_peak_name(row.device, row.threads, row.precision)];
+  Peaks peaks(unknown);
+  for (const auto& [name, seconds] : expected_seconds(some, peaks)) {
+    EXPECT_TRUE(std::isfinite(seconds)) << name;
+  }
 }
 
 TEST(Study, KeepsSamplesOfShortStepsOnly) {

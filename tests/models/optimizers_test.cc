@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "models/plateau_sgd.h"
-#include "ops/types/optimization/fused_optimizer.h"
+#include "ops/kernels/fused_optimizer.h"
 
 namespace fathom::models {
 namespace {
@@ -106,6 +106,13 @@ TEST(ForeachClip, IsClipGradNorm) {
           net->parameters()[i].grad().allclose(expected->parameters()[i].grad(), 1e-12, 1e-14));
     }
   }
+}
+
+TEST(GradientsLike, NeedsAGradientOfEveryParameter) {
+  const Net net;
+  set_gradients(net->parameters(), 1);
+  net->parameters().back().mutable_grad().reset();
+  EXPECT_THROW(ops::gradients_like(net->parameters()), c10::Error);
 }
 
 /// A gradient of [7, 3] with rows for six indices, some of which repeat.

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/backends/vendor.h"
 #include "ops/core/field_reader.h"
 #include "ops/types/shapes.h"
 #include "ops/types/table.h"
@@ -35,19 +34,6 @@ inline std::unique_ptr<Op> make_op(std::string_view type, Pass pass, std::string
 
 inline std::unique_ptr<Op> make_op(const Case& one) {
   return make_op(one.type, one.pass, one.fields);
-}
-
-/// Outputs of a vendor's kernel after three runs on the same buffers. `words` becomes the library's
-/// name of the implementation.
-inline Tensors vendor_results(const Op& op, Backend backend, fixtures::Precision precision,
-                              const Tensors& inputs, std::string* words) {
-  Tensors outputs = op.call(inputs)();
-  for (auto& output : outputs) output = output.contiguous().fill_(-1);
-  const auto kernel = vendor_kernel(backend, op.problem(inputs, outputs), precision);
-  for (int i = 0; i < 3; ++i) kernel->run();
-  kernel->write_outputs();
-  *words = kernel->implementation();
-  return outputs;
 }
 
 /// A name of letters, digits and underscores.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/backends/vendor.h"
 #include "ops/core/check.h"
 #include "tests/ops/op_cases.h"
 
@@ -74,15 +75,13 @@ TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
 TEST_P(OpContract, AcceptsTheResultsOfVendors) {
   for (const Backend backend : op_->backends()) {
     if (!is_vendor(backend)) continue;
-    for (const auto& [type, precision] :
-         {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
+    for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
       if (!is_here(backend, fixtures::Device::kCpu, precision)) continue;
-      const Tensors inputs = converted(op_->inputs(7), type, at::kCPU);
-      std::string words;
-      const Tensors outputs = vendor_results(*op_, backend, precision, inputs, &words);
+      const Tensors inputs = converted(op_->inputs(7), scalar_type(precision), at::kCPU);
+      const auto [outputs, implementation] = vendor_results(backend, *op_, inputs, precision);
       EXPECT_NO_THROW(op_->check(inputs, outputs, precision))
-          << name(backend) << ' ' << name(precision) << ' ' << words;
-      EXPECT_NE(words, "");
+          << name(backend) << ' ' << name(precision) << ' ' << implementation;
+      EXPECT_NE(implementation, "");
     }
   }
 }

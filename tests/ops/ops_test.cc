@@ -10,6 +10,7 @@
 
 #include "fixtures/machine/device.h"
 #include "ops/backends/vendor.h"
+#include "ops/core/check.h"
 #include "ops/profiler/flops.h"
 #include "ops/types/table.h"
 
@@ -200,16 +201,10 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
                      {"bias", shape.bias}};
   FieldLoader fields(row);
   const auto op = op_type("matmul")->make(fields, Pass::kForward);
-  Tensors inputs = op->inputs(3);
-  for (auto& input : inputs)
-    input = input.to(precision == Precision::kBf16 ? at::kBFloat16 : at::kFloat);
-  Tensors outputs = op->call(inputs)();
-  if (backend != Backend::kTorch) {
-    outputs[0].fill_(-1);
-    const auto kernel = vendor_kernel(backend, op->problem(inputs, outputs), precision);
-    kernel->run();
-    EXPECT_NE(kernel->implementation(), "");
-  }
+  const Tensors inputs = converted(op->inputs(3), scalar_type(precision), at::kCPU);
+  const Tensors outputs = is_vendor(backend)
+                              ? vendor_results(backend, *op, inputs, precision).outputs
+                              : op->call(inputs)();
 
   // Another formula than the op's own LibTorch call.
   const at::Tensor a =

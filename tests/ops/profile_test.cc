@@ -121,7 +121,7 @@ TEST_F(ProfileTest, AttributesGpuTimeToTheOpThatLaunchedIt) {
     RECORD_USER_SCOPE("op:adam");
     gpu.launch(500);
   };
-  const Profile found = gpu_profile(work, gpu.profiler());
+  const Profile found = gpu_profile(work, gpu.profiler()).value();
   EXPECT_NEAR(time_of(found, "lstm_cell").seconds, 7e-6, 1e-12);
   EXPECT_NEAR(time_of(found, "adam").seconds, 0.5e-6, 1e-12);
   EXPECT_EQ(time_of(found, "lstm_cell").count, 1);
@@ -172,33 +172,40 @@ TEST_F(ProfileTest, GivesOurOwnKernelsToTheirScope) {
         {.what = What::kGpuWork, .id = id, .linked = 0, .begin = begin, .end = begin + 3'000});
   };
   const Profile found = gpu_profile(
-      [&] {
-        {
-          RECORD_USER_SCOPE("op:rmsprop");
-          launch(1);
-        }
-        RECORD_USER_SCOPE("op:local_response_norm");
-        launch(2);
-        launch(3);
-      },
-      [&](const std::function<void()>& work) {
-        work();
-        return gpu_work(trace);
-      });
+                            [&] {
+                              {
+                                RECORD_USER_SCOPE("op:rmsprop");
+                                launch(1);
+                              }
+                              RECORD_USER_SCOPE("op:local_response_norm");
+                              launch(2);
+                              launch(3);
+                            },
+                            [&](const std::function<void()>& work) {
+                              work();
+                              return gpu_work(trace);
+                            })
+                            .value();
   EXPECT_NEAR(time_of(found, "rmsprop").seconds, 3e-6, 1e-12);
   EXPECT_NEAR(time_of(found, "local_response_norm").seconds, 6e-6, 1e-12);
   EXPECT_NEAR(found.gpu_seconds.value(), 9e-6, 1e-12);
 }
 
 TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {
+  FakeGpu gpu;
   const auto work = [&] {
     const at::Tensor x = at::randn({3, 5}).requires_grad_();
     at::mm(x, at::ones({5, 2})).relu().sum().backward();
+    gpu.launch(1'000);
   };
   const Profile host = profile(work);
-  const Profile device = gpu_profile(work, FakeGpu().profiler());
+  const Profile device = gpu_profile(work, gpu.profiler()).value();
   ASSERT_EQ(host.ops.size(), device.ops.size());
   for (const auto& op : host.ops) EXPECT_EQ(time_of(device, op.type).count, op.count) << op.type;
+}
+
+TEST_F(ProfileTest, IsUnknownWhereTheProfilerRecordsNothingOnTheGpu) {
+  EXPECT_FALSE(gpu_profile([&] { at::mm(square, square); }, FakeGpu().profiler()));
 }
 
 TEST_F(ProfileTest, SumsProfilesByType) {
@@ -232,7 +239,7 @@ TEST_F(ProfileTest, AddsUpToTheStepOnCuda) {
     fixtures::synchronize(fixtures::Device::kCuda);
   };
   work();
-  const Profile found = gpu_profile(work);
+  const Profile found = gpu_profile(work).value();
   EXPECT_EQ(time_of(found, "matmul").count, 3);
   EXPECT_GT(time_of(found, "matmul").seconds, 0);
   EXPECT_GE(time_of(found, "framework").seconds, 0);

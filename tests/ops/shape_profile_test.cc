@@ -98,7 +98,7 @@ TEST_F(ShapeProfileTest, GivesShapesTheGpuTimeOfWhatTheyLaunch) {
     gpu.launch(2'000);  // outside any op
     square.view({32, 128});
   };
-  const ShapeProfile found = gpu_shape_profile(step, 8, gpu.profiler());
+  const ShapeProfile found = gpu_shape_profile(step, 8, gpu.profiler()).value();
   EXPECT_EQ(found.steps, 4) << "the middle half";
   const FieldRow fields{{"n", int64_t{3}}, {"inputs", int64_t{5}}, {"width", int64_t{2}}};
   const ShapeTime cell =
@@ -108,6 +108,10 @@ TEST_F(ShapeProfileTest, GivesShapesTheGpuTimeOfWhatTheyLaunch) {
   EXPECT_EQ(found.shapes.back().type, "framework");
   EXPECT_NEAR(found.shapes.back().seconds, 4 * 2e-6, 1e-12) << "not the time in which it is idle";
   EXPECT_NEAR(found.seconds, 4 * 9e-6, 1e-12);
+}
+
+TEST_F(ShapeProfileTest, IsUnknownWhereTheProfilerRecordsNothingOnTheGpu) {
+  EXPECT_FALSE(gpu_shape_profile([&] { square.tanh(); }, 8, FakeGpu().profiler()));
 }
 
 TEST_F(ShapeProfileTest, LeavesOutItsOwnOps) {

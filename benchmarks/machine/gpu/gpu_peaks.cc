@@ -1,20 +1,25 @@
 #include "benchmarks/machine/gpu/gpu_peaks.h"
 
-#include <exception>
+#include <c10/util/Exception.h>
+
 #include <utility>
 
+#include "ops/core/kernel.h"
 #include "ops/kernels/cuda/library.h"
 
 namespace fathom::benchmarks {
 
 Peak measure_cuda_bytes() {
   if (ops::cuda_library() == nullptr) return {};
-  const ops::CudaMemorySeconds seconds = ops::cuda_library()->memory_seconds();
   Peak peak;
-  for (const auto& [kernel, one] :
-       {std::pair(kRead, seconds.read), std::pair(kCopy, seconds.copy),
-        std::pair(kScale, seconds.scale), std::pair(kAdd, seconds.add)}) {
-    if (one > 0) peak.offer(memory_rate(kernel, seconds.bytes, one), kernel.name);
+  try {
+    const ops::CudaMemorySeconds seconds = ops::cuda_library()->memory_seconds();
+    for (const auto& [kernel, one] :
+         {std::pair(kRead, seconds.read), std::pair(kCopy, seconds.copy),
+          std::pair(kScale, seconds.scale), std::pair(kAdd, seconds.add)}) {
+      peak.offer(memory_rate(kernel, seconds.bytes, one), kernel.name);
+    }
+  } catch (const ops::OutOfMemory&) {  // the peak stays unknown
   }
   return peak;
 }
@@ -24,8 +29,8 @@ double first_that_runs(std::span<const int64_t> sides,
   for (const int64_t side : sides) {
     try {
       return flops(side);
-    } catch (const std::exception&) {  // LibTorch's out of memory is no std::runtime_error
-      continue;
+    } catch (const c10::OutOfMemoryError&) {  // the next side needs less
+    } catch (const ops::OutOfMemory&) {
     }
   }
   return 0;

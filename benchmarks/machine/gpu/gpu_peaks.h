@@ -8,11 +8,12 @@
 
 namespace fathom::benchmarks {
 
-/// The best of reading, copying, scaling and adding buffers beyond the L2 cache of GPU 0.
+/// The best of reading, copying, scaling and adding buffers beyond the L2 cache of GPU 0. Unknown
+/// where its memory does not suffice. Throws std::runtime_error for other errors.
 Peak measure_cuda_bytes();
 
-/// flops(side) for the first of `sides` with which it does not throw, as it does where memory is
-/// lacking; 0 where it throws for all.
+/// flops(side) for the first of `sides` with which a GPU's memory suffices; 0 where it does for
+/// none. Other exceptions propagate.
 double first_that_runs(std::span<const int64_t> sides,
                        const std::function<double(int64_t side)>& flops);
 

@@ -20,7 +20,11 @@ class GpuTime {
   void end() {
     if (events_) events_->end.record(events_->stream);
   }
-  /// Adds the last pair; the device must have finished it.
+  /// Waits until the stream has reached end(). Work of other streams goes on.
+  void wait() {
+    if (events_) events_->end.synchronize();
+  }
+  /// Adds the last pair, after wait().
   void add() {
     if (events_) seconds_ += events_->begin.elapsedTime(events_->end) * 1e-3;
   }

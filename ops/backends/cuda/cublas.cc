@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 
 #include "ops/backends/cuda/device_memory.h"
+#include "ops/backends/cuda/fastest.h"
 #include "ops/backends/cuda/vendor_kernels.h"
+#include "ops/core/kernel.h"
 
 namespace fathom::ops::cuda {
 namespace {
@@ -16,8 +17,17 @@ constexpr int kAlgorithms = 10;
 constexpr uint64_t kMaxWorkspace = uint64_t{64} << 20;
 
 void check_cublas(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(std::string("cuBLAS: ") + cublasLtGetStatusName(status));
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const std::string message = std::string("cuBLAS: ") + cublasLtGetStatusName(status);
+  switch (status) {
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      throw NotSupported(message);
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      throw OutOfMemory(message);
+    default:
+      throw std::runtime_error(message);
+  }
 }
 
 /// One handle for the process, never destroyed.
@@ -42,7 +52,7 @@ struct Matrix {
     const int64_t columns = buffer.sizes[axes - 1];
     transposed = columns != 1 && buffer.strides[axes - 1] != 1;
     if (transposed && rows != 1 && buffer.strides[axes - 2] != 1)
-      throw std::runtime_error("cuBLAS has no product of matrices without an axis of stride 1");
+      throw NotSupported("cuBLAS has no product of matrices without an axis of stride 1");
     const int64_t inner = transposed ? rows : columns;
     const int64_t outer = transposed ? columns : rows;
     const int64_t stride = buffer.strides[transposed ? axes - 1 : axes - 2];
@@ -114,34 +124,28 @@ class Product {
                                                 &added_.layout, &c_.layout, &preference,
                                                 kAlgorithms, offered.data(), &count));
     const Memory scratch = allocate(kMaxWorkspace);
-    float best = std::numeric_limits<float>::infinity();
-    Algorithm found{};
+    Fastest<Algorithm> fastest;
     for (int i = 0; i < count; ++i) {
-      const auto& offer = offered[static_cast<std::size_t>(i)];
-      const Algorithm one{offer.algo, offer.workspaceSize};
-      if (offer.state != CUBLAS_STATUS_SUCCESS ||
-          multiply(one, scratch.get()) != CUBLAS_STATUS_SUCCESS)
-        continue;
-      const float milliseconds =
-          best_milliseconds(stream_, [&] { check_cublas(multiply(one, scratch.get())); });
-      if (milliseconds >= best) continue;
-      best = milliseconds;
-      found = one;
+      const auto& candidate = offered[static_cast<std::size_t>(i)];
+      fastest.attempt([&] {
+        check_cublas(candidate.state);
+        const Algorithm one{candidate.algo, candidate.workspaceSize};
+        fastest.offer(one, best_milliseconds(stream_, [&] { multiply(one, scratch.get()); }));
+      });
     }
-    if (!(best < std::numeric_limits<float>::infinity()))
-      throw std::runtime_error("cuBLAS has no algorithm for this product");
-    return found;
+    return fastest.found("cuBLAS has no algorithm for this product");
   }
 
-  cublasStatus_t multiply(const Algorithm& by, void* scratch) const {
+  void multiply(const Algorithm& by, void* scratch) const {
     constexpr float kOne = 1;
     // cublasLt takes non-const pointers to descriptors that it only reads.
     const auto layout = [](const Matrix& matrix) {
       return const_cast<cublasLtMatrixLayout_t>(&matrix.layout);
     };
-    return cublasLtMatmul(handle(), const_cast<cublasLtMatmulDesc_t>(&product_), &kOne, b_data_,
-                          layout(b_), a_data_, layout(a_), &beta_, added_data_, layout(added_),
-                          c_data_, layout(c_), &by.algorithm, scratch, by.workspace, stream_);
+    check_cublas(cublasLtMatmul(handle(), const_cast<cublasLtMatmulDesc_t>(&product_), &kOne,
+                                b_data_, layout(b_), a_data_, layout(a_), &beta_, added_data_,
+                                layout(added_), c_data_, layout(c_), &by.algorithm, scratch,
+                                by.workspace, stream_));
   }
 
  private:
@@ -184,7 +188,7 @@ Plan cublas_plan(const MatmulProblem& problem, const Target& target) {
   const auto found = autotuned(key, [&] { return product.fastest(); });
   const Algorithm algorithm = found.choice;
   const auto run = [product, algorithm, scratch = workspace(algorithm.workspace)] {
-    check_cublas(product.multiply(algorithm, scratch.get()));
+    product.multiply(algorithm, scratch.get());
   };
   return {.implementation = describe(algorithm),
           .run = run,

@@ -75,7 +75,7 @@ class Loss {
 
 Plan cudnn_plan(const CtcProblem& problem, const Target& target) {
   const auto loss = std::make_shared<const Loss>(problem, target);
-  Plan plan{.implementation = "deterministic",
+  Plan plan{.implementation = "CTC_LOSS_ALGO_DETERMINISTIC",
             .run = nullptr,
             .workspace_bytes = loss->workspace_bytes()};
   if (const auto* losses = std::get_if<Buffer>(&problem.wanted)) {

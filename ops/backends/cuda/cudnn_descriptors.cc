@@ -6,11 +6,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "ops/core/kernel.h"
+
 namespace fathom::ops::cuda {
 
 void check(cudnnStatus_t status) {
-  if (status != CUDNN_STATUS_SUCCESS)
-    throw std::runtime_error(std::string("cuDNN: ") + cudnnGetErrorString(status));
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  const std::string message = std::string("cuDNN: ") + cudnnGetErrorString(status);
+  if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) throw NotSupported(message);
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) throw OutOfMemory(message);
+  throw std::runtime_error(message);
 }
 
 cudnnHandle_t cudnn_handle(cudaStream_t stream) {
@@ -42,7 +47,7 @@ cudnnMathType_t math_type(Element element, bool tf32) {
 
 int to_int(int64_t extent) {
   if (extent > std::numeric_limits<int>::max())
-    throw std::runtime_error("cuDNN has no extents beyond 31 bits");
+    throw NotSupported("cuDNN has no extents beyond 31 bits");
   return static_cast<int>(extent);
 }
 

@@ -11,7 +11,7 @@
 
 namespace fathom::ops::cuda {
 
-/// Throws std::runtime_error with cuDNN's message where `status` is an error.
+/// Throws NotSupported, OutOfMemory or, for other errors, std::runtime_error with cuDNN's message.
 void check(cudnnStatus_t status);
 
 /// The handle of a stream; one per stream.
@@ -22,7 +22,7 @@ cudnnDataType_t data_type(Element element);
 /// The math type of products; cuDNN's default may round fp32 to TF32.
 cudnnMathType_t math_type(Element element, bool tf32);
 
-/// An extent in cuDNN's type. Throws std::runtime_error where it needs more than 31 bits.
+/// An extent in cuDNN's type. Throws NotSupported where it needs more than 31 bits.
 int to_int(int64_t extent);
 
 /// Owns a cuDNN descriptor. Copies share it.

@@ -1,8 +1,7 @@
 #include <optional>
-#include <stdexcept>
-#include <string>
 
 #include "ops/backends/cuda/cudnn_descriptors.h"
+#include "ops/core/kernel.h"
 
 namespace fathom::ops::cuda {
 namespace {
@@ -51,12 +50,12 @@ Plan cudnn_plan(const SoftmaxProblem& problem, const Target& target) {
   const auto forward = [=](void* into) {
     check(cudnnSoftmaxForward(handle, kAccurate, kOverChannels, &kOne, x, x_data, &kZero, y, into));
   };
-  if (!problem.dx) return {.implementation = "accurate", .run = [=] { forward(y_data); }};
+  if (!problem.dx) return {.implementation = "SOFTMAX_ACCURATE", .run = [=] { forward(y_data); }};
   const Memory result = allocate(bytes(problem.y));
   forward(result.get());
   const Tensor dx = around(*problem.dx, problem.axis);
   void* const dx_data = problem.dx->data;
-  return {.implementation = "accurate", .run = [=] {
+  return {.implementation = "SOFTMAX_ACCURATE", .run = [=] {
             check(cudnnSoftmaxBackward(handle, kAccurate, kOverChannels, &kOne, y, result.get(), y,
                                        y_data, &kZero, dx, dx_data));
           }};
@@ -64,7 +63,7 @@ Plan cudnn_plan(const SoftmaxProblem& problem, const Target& target) {
 
 Plan cudnn_plan(const UnaryProblem& problem, const Target& target) {
   const auto found = mode(problem);
-  if (!found) throw std::runtime_error("cuDNN has no such activation");
+  if (!found) throw NotSupported("cuDNN has no such activation");
   const cudnnHandle_t handle = cudnn_handle(target.stream);
   Activation activation;
   check(cudnnSetActivationDescriptor(activation, *found, CUDNN_PROPAGATE_NAN,

@@ -1,14 +1,12 @@
 #include <array>
-#include <limits>
 #include <memory>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "ops/backends/cuda/cudnn_descriptors.h"
+#include "ops/backends/cuda/fastest.h"
 
 namespace fathom::ops::cuda {
 namespace {
@@ -26,15 +24,14 @@ struct DestroyStream {
 };
 
 /// The reserve space of a forward pass, which a backward pass reads and overwrites. Two copies take
-/// turns: one is restored on another stream while a pass uses the other one, so that no pass waits
-/// for a copy.
+/// turns: one is restored on another stream while a pass uses the other one. So neither a pass
+/// waits for a copy, nor whoever waits for the stream of the passes only, as the timed loop does.
 class Reserve {
  public:
   Reserve(Memory kept, std::size_t bytes, cudaStream_t stream)
       : kept_(std::move(kept)), bytes_(bytes), stream_(stream) {
     cudaStream_t made = nullptr;
-    // LibTorch's stream is the default one, on which other streams wait unless they are of this
-    // kind.
+    // Other streams wait for the default one, LibTorch's, unless they are of this kind.
     check(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
     copies_stream_.reset(made);
     for (Copy& copy : copies_) {
@@ -223,27 +220,19 @@ struct NamedAlgorithm {
 };
 
 constexpr std::array kAlgorithms{
-    NamedAlgorithm{CUDNN_RNN_ALGO_STANDARD, "standard"},
-    NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC, "persistent"},
-    NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, "persistent small"}};
+    NamedAlgorithm{CUDNN_RNN_ALGO_STANDARD, "RNN_ALGO_STANDARD"},
+    NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC, "RNN_ALGO_PERSIST_STATIC"},
+    NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, "RNN_ALGO_PERSIST_STATIC_SMALL_H"}};
 
 NamedAlgorithm fastest(const LstmProblem& problem, const Target& target) {
-  float best = std::numeric_limits<float>::infinity();
-  NamedAlgorithm found = kAlgorithms[0];
-  std::string why;
+  Fastest<NamedAlgorithm> fastest;
   for (const NamedAlgorithm& one : kAlgorithms) {
-    try {
+    fastest.attempt([&] {
       Lstm lstm(problem, target, one.algorithm);
-      const float milliseconds = best_milliseconds(target.stream, [&] { lstm.run(); });
-      if (milliseconds >= best) continue;
-      best = milliseconds;
-      found = one;
-    } catch (const std::runtime_error& error) {  // not every algorithm supports every shape
-      why = error.what();
-    }
+      fastest.offer(one, best_milliseconds(target.stream, [&] { lstm.run(); }));
+    });
   }
-  if (best == std::numeric_limits<float>::infinity()) throw std::runtime_error(why);
-  return found;
+  return fastest.found("cuDNN has no algorithm for this LSTM");
 }
 
 }  // namespace

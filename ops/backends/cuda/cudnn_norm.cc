@@ -1,6 +1,5 @@
-#include <stdexcept>
-
 #include "ops/backends/cuda/cudnn_descriptors.h"
+#include "ops/core/kernel.h"
 
 namespace fathom::ops::cuda {
 namespace {
@@ -23,7 +22,7 @@ Tensor images(const Buffer& buffer) {
 
 Plan cudnn_plan(const ResponseNormProblem& problem, const Target& target) {
   if (problem.size % 2 == 0)
-    throw std::runtime_error("cuDNN has no window of this size around a channel");
+    throw NotSupported("cuDNN has no window of this size around a channel");
   const cudnnHandle_t handle = cudnn_handle(target.stream);
   ResponseNorm norm;
   check(cudnnSetLRNDescriptor(norm, static_cast<unsigned>(problem.size), problem.alpha,

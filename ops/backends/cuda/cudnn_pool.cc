@@ -1,6 +1,7 @@
-#include <stdexcept>
+#include <array>
 
 #include "ops/backends/cuda/cudnn_descriptors.h"
+#include "ops/core/kernel.h"
 
 namespace fathom::ops::cuda {
 namespace {
@@ -14,7 +15,7 @@ Pooling pooling(const PoolProblem& problem, cudnnTensorDescriptor_t x) {
   const auto& padding = problem.padding;
   const auto& stride = problem.stride;
   if (problem.dilation[0] != 1 || problem.dilation[1] != 1)
-    throw std::runtime_error("cuDNN has no dilated pooling");
+    throw NotSupported("cuDNN has no dilated pooling");
   Pooling made;
   check(cudnnSetPooling2dDescriptor(
       made, max ? CUDNN_POOLING_MAX : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING,
@@ -23,7 +24,7 @@ Pooling pooling(const PoolProblem& problem, cudnnTensorDescriptor_t x) {
   std::array<int, 4> sizes{};
   check(cudnnGetPooling2dForwardOutputDim(made, x, &sizes[0], &sizes[1], &sizes[2], &sizes[3]));
   if (sizes[2] != problem.y.sizes[2] || sizes[3] != problem.y.sizes[3])
-    throw std::runtime_error("cuDNN has no pooling windows that end outside the padded image");
+    throw NotSupported("cuDNN has no pooling windows that end outside the padded image");
   return made;
 }
 

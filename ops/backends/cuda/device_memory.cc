@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "ops/core/kernel.h"
 #include "ops/kernels/cuda/cached_memory.h"
 
 namespace fathom::ops::cuda {
@@ -25,7 +26,9 @@ std::size_t count(const Buffer& buffer) {
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
-  throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(status));
+  const std::string message = std::string("CUDA: ") + cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) throw OutOfMemory(message);
+  throw std::runtime_error(message);
 }
 
 Memory allocate(std::size_t bytes) {
@@ -67,7 +70,7 @@ void expect_contiguous(const Buffer& buffer) {
   int64_t stride = 1;
   for (std::size_t axis = buffer.sizes.size(); axis-- > 0;) {
     if (buffer.sizes[axis] != 1 && buffer.strides[axis] != stride)
-      throw std::runtime_error("the library takes contiguous tensors only");
+      throw NotSupported("the library takes contiguous tensors only");
     stride *= buffer.sizes[axis];
   }
 }

@@ -12,14 +12,15 @@
 
 namespace fathom::ops::cuda {
 
-/// Throws std::runtime_error with CUDA's message where `status` is an error, and clears it: the
-/// next check of a kernel's launch would report it again.
+/// Throws OutOfMemory or, for other errors, std::runtime_error with CUDA's message. Clears the
+/// error, which the next check of a kernel's launch would report again.
 void check(cudaError_t status);
 
 /// Memory of the current device.
 using Memory = std::shared_ptr<void>;
 
-/// Allocates on the current device, a second time after release_cached_memory(); null for 0 bytes.
+/// Memory on the current device; null for 0 bytes. Where it does not suffice, frees what LibTorch
+/// caches and tries again. Throws OutOfMemory.
 Memory allocate(std::size_t bytes);
 
 /// Scratch memory for a library. Kernels share it, because they run one after the other.
@@ -28,7 +29,7 @@ Memory workspace(std::size_t bytes);
 std::size_t element_bytes(Element element);
 std::size_t bytes(const Buffer& buffer);
 
-/// Throws std::runtime_error where `buffer` is not contiguous, for calls that take only a pointer.
+/// Throws NotSupported where `buffer` is not contiguous, for calls that take only a pointer.
 void expect_contiguous(const Buffer& buffer);
 
 /// Rows of a matrix, or elements of a vector.

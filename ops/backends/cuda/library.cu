@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 #include "ops/backends/cuda/device_memory.h"
 #include "ops/kernels/cuda/cached_memory.h"
@@ -12,11 +11,12 @@
 namespace fathom::ops {
 namespace {
 
+using cuda::check;
+
 constexpr int kThreads = 256;
 constexpr int kBlocksPerProcessor = 8;
 constexpr int kChains = 8;
 constexpr int kRounds = 1 << 14;
-constexpr int kTries = 5;
 constexpr size_t kBuffer = size_t{1} << 30;
 constexpr int kLoads = 4;            // of 16 bytes, per thread
 constexpr int kSmallNumbers = 0x3c;  // repeated four times a float near 0.01
@@ -37,53 +37,44 @@ __global__ void multiply_add(float factor, float start) {
   if (sum == -1) sink = sum;
 }
 
-/// The shortest time of kTries launches after a warm-up, in seconds; 0 where CUDA reports an error.
+/// The shortest of several launches on the default stream, in seconds.
 template <typename Launch>
-double best_seconds(Launch launch) {
-  cudaEvent_t begin{};
-  cudaEvent_t end{};
-  cudaEventCreate(&begin);
-  cudaEventCreate(&end);
-  float best = 0;
-  for (int attempt = 0; attempt <= kTries; ++attempt) {
-    cudaEventRecord(begin);
+double best_seconds(const Launch& launch) {
+  const auto checked = [&] {
     launch();
-    cudaEventRecord(end);
-    cudaEventSynchronize(end);
-    float milliseconds = 0;
-    cudaEventElapsedTime(&milliseconds, begin, end);
-    if (attempt > 0) best = best == 0 ? milliseconds : std::min(best, milliseconds);
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return cudaGetLastError() == cudaSuccess ? best * 1e-3 : 0;
+    check(cudaGetLastError());
+  };
+  return cuda::best_milliseconds(/*stream=*/nullptr, checked) * 1e-3;
 }
 
-double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+int attribute(cudaDeviceAttr name) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, name, 0));
+  return value;
+}
 
 CudaDevice device() {
   CudaDevice found{};
   cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return found;
+  check(cudaGetDeviceProperties(&properties, 0));
   std::memcpy(found.name, properties.name, sizeof found.name);
-  cudaDeviceGetPCIBusId(found.pci_bus_id, sizeof found.pci_bus_id, 0);
+  check(cudaDeviceGetPCIBusId(found.pci_bus_id, sizeof found.pci_bus_id, 0));
   found.memory_bytes = static_cast<double>(properties.totalGlobalMem);
   found.l2_bytes = properties.l2CacheSize;
-  cudaDriverGetVersion(&found.driver);
-  cudaRuntimeGetVersion(&found.runtime);
+  check(cudaDriverGetVersion(&found.driver));
+  check(cudaRuntimeGetVersion(&found.runtime));
   found.cublas = static_cast<int>(cublasLtGetVersion());
   return found;
 }
 
 double multiply_add_flops() {
-  cudaDeviceProp device{};
-  if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return 0;
-  const int blocks = kBlocksPerProcessor * device.multiProcessorCount;
+  const int blocks = kBlocksPerProcessor * attribute(cudaDevAttrMultiProcessorCount);
   const double seconds = best_seconds([&] { multiply_add<<<blocks, kThreads>>>(0.5F, 1.0F); });
-  return rate(2.0 * kChains * kRounds * kThreads * blocks, seconds);
+  return 2.0 * kChains * kRounds * kThreads * blocks / seconds;
 }
 
-/// What a kernel writes at an index, or sums.
+// What a kernel writes or sums: an element of a buffer, scaled, or of two buffers, added.
+
 struct Copied {
   const float4* from;
 
@@ -146,34 +137,32 @@ struct TwoBuffers {
 
   explicit TwoBuffers(size_t l2_bytes) {
     const size_t least = std::max(4 * l2_bytes, sizeof(float4) * kLoads * kThreads);
-    for (; second == nullptr && bytes >= least; bytes /= 2) {
+    for (; bytes >= least; bytes /= 2) {
       try {
         first = cuda::allocate(bytes);
         second = cuda::allocate(bytes);
         return;
-      } catch (const std::runtime_error&) {  // half of it may fit
+      } catch (const OutOfMemory&) {  // half of it may fit
         first = nullptr;
       }
     }
+    throw OutOfMemory("CUDA: the free memory does not hold two buffers beyond the L2 cache");
   }
 };
 
 CudaMemorySeconds memory_seconds() {
-  cudaDeviceProp device{};
-  if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) return {};
   release_cached_memory();
-  const TwoBuffers buffers(static_cast<size_t>(device.l2CacheSize));
-  if (buffers.second == nullptr) return {};
+  const TwoBuffers buffers(static_cast<size_t>(attribute(cudaDevAttrL2CacheSize)));
   auto* const from = static_cast<float4*>(buffers.first.get());
   auto* const to = static_cast<float4*>(buffers.second.get());
   for (void* buffer : {buffers.first.get(), buffers.second.get()})
-    cudaMemset(buffer, kSmallNumbers, buffers.bytes);
+    check(cudaMemset(buffer, kSmallNumbers, buffers.bytes));
   const auto blocks = static_cast<unsigned>(buffers.bytes / (sizeof(float4) * kLoads * kThreads));
   const auto seconds_to_write = [&](const auto& value) {
     return best_seconds([&] { write_values<<<blocks, kThreads>>>(to, value); });
   };
-  const double driver =
-      best_seconds([&] { cudaMemcpyAsync(to, from, buffers.bytes, cudaMemcpyDeviceToDevice); });
+  const double driver = best_seconds(
+      [&] { check(cudaMemcpyAsync(to, from, buffers.bytes, cudaMemcpyDeviceToDevice)); });
   return {.bytes = static_cast<double>(buffers.bytes),
           .read = best_seconds([&] { read_values<<<blocks, kThreads>>>(Copied{from}); }),
           .copy = std::min(driver, seconds_to_write(Copied{from})),

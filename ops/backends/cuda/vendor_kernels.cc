@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <stdexcept>
 
 #include "ops/kernels/cuda/library.h"
 
@@ -40,13 +39,13 @@ cuda::Plan plan(const VendorCall& call) {
     if constexpr (requires { cuda::cublas_plan(problem, target); }) {
       return cuda::cublas_plan(problem, target);
     }
-    throw std::runtime_error("cuBLAS has no call for this op");
+    throw NotSupported("cuBLAS has no call for this op");
   };
   const auto by_cudnn = [&](const auto& problem) -> cuda::Plan {
     if constexpr (requires { cuda::cudnn_plan(problem, target); }) {
       return cuda::cudnn_plan(problem, target);
     }
-    throw std::runtime_error("cuDNN has no call for this op");
+    throw NotSupported("cuDNN has no call for this op");
   };
   return call.backend == Backend::kCublas ? std::visit(by_cublas, call.problem)
                                           : std::visit(by_cudnn, call.problem);
@@ -54,11 +53,11 @@ cuda::Plan plan(const VendorCall& call) {
 
 }  // namespace
 
-Kernel* make_vendor_kernel(const VendorCall& call) {
+std::unique_ptr<Kernel> make_vendor_kernel(const VendorCall& call) {
   const auto begin = Clock::now();
   cuda::Plan made = plan(call);
   const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-  return std::make_unique<PlannedKernel>(std::move(made), us).release();
+  return std::make_unique<PlannedKernel>(std::move(made), us);
 }
 
 }  // namespace fathom::ops

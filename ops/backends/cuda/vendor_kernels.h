@@ -28,7 +28,7 @@ struct Plan {
   double search_us = 0;  ///< time spent on the choice of an algorithm
 };
 
-// One file per family of calls. They throw std::runtime_error.
+// One file per family of calls. They throw NotSupported, or std::runtime_error for other errors.
 Plan cublas_plan(const MatmulProblem& problem, const Target& target);
 Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target);
 Plan cudnn_plan(const PoolProblem& problem, const Target& target);

@@ -28,12 +28,14 @@ bool has_bf16() {
 std::unique_ptr<Kernel> kernel(const Problem& problem) {
   const auto solve = [](const auto& one) -> std::unique_ptr<Kernel> {
     if constexpr (requires { make(one); }) return make(one);
-    throw std::runtime_error("oneDNN has no call for this op");
+    throw NotSupported("oneDNN has no call for this op");
   };
   try {
     return std::visit(solve, problem);
   } catch (const dnnl::error& error) {
-    throw std::runtime_error(std::string("oneDNN: ") + error.what());
+    const std::string message = std::string("oneDNN: ") + error.what();
+    if (error.status == dnnl_unimplemented) throw NotSupported(message);
+    throw std::runtime_error(message);
   }
 }
 

@@ -16,8 +16,8 @@ std::string version();
 bool has_bf16();
 
 /// oneDNN's kernel for `problem` on the CPU, at the current thread count and in the layouts that it
-/// prefers. Throws std::runtime_error where oneDNN does not support the problem on this machine.
-/// Null in a build without oneDNN.
+/// prefers. Throws NotSupported where oneDNN does not support the problem on this machine,
+/// std::runtime_error for other errors. Null in a build without oneDNN.
 std::unique_ptr<Kernel> kernel(const Problem& problem);
 
 }  // namespace fathom::ops::onednn

@@ -2,8 +2,8 @@
 
 namespace fathom::ops {
 
-/// Frees the memory that LibTorch's caching allocator holds but does not use. Part of
-/// libfathom_cuda.so, whose other files see no LibTorch.
+/// Frees the GPU memory that LibTorch's caching allocator keeps but does not use. For
+/// ops/backends/cuda, which sees no LibTorch.
 void release_cached_memory();
 
 }  // namespace fathom::ops

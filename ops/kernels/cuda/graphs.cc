@@ -48,29 +48,23 @@ class Graphs final : public CudaGraphs {
     auto& graph = *graphs_.emplace_back(std::make_unique<at::cuda::CUDAGraph>());
     const at::Device device(at::kCUDA, c10::cuda::current_device());
     graph.register_generator_state(at::globalContext().defaultGenerator(device));
-    graph.capture_begin(pool_);
-    bool captured = false;
+    bool work_done = false;
     try {
+      graph.capture_begin(pool_);
       work();
-      captured = true;
+      work_done = true;
       graph.capture_end();
     } catch (...) {
-      abandon(graph, device, /*in_work=*/!captured);
+      abandon(graph, device, work_done);
       throw;
     }
   }
 
   /// Ends a failed capture. LibTorch leaves its allocators and its generator in the state of a
   /// capture where cudaStreamEndCapture fails, which would break the steps that follow.
-  void abandon(at::cuda::CUDAGraph& graph, const at::Device& device, bool in_work) {
-    bool ended = false;
-    if (in_work) {
-      attempt([&] {
-        graph.capture_end();
-        ended = true;
-      });
-    }
-    if (ended) return;
+  void abandon(at::cuda::CUDAGraph& graph, const at::Device& device, bool work_done) {
+    if (!work_done) attempt([&] { graph.capture_end(); });
+    if (has_ended(graph)) return;  // its destructor releases the pool, and must be the only one
     attempt([&] { allocator::endAllocateToPool(device.index(), pool_); });
     attempt([&] { allocator::releasePool(device.index(), pool_); });
     attempt([&] { at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool_); });
@@ -80,12 +74,24 @@ class Graphs final : public CudaGraphs {
     static_cast<void>(cudaGetLastError());
   }
 
+  /// Whether the capture has ended, even if the graph could not be instantiated then.
+  static bool has_ended(at::cuda::CUDAGraph& graph) {
+    try {
+      graph.pool();  // throws before the end
+      return true;
+    } catch (const c10::Error&) {
+      return false;
+    }
+  }
+
   c10::MempoolId_t pool_ = at::cuda::graph_pool_handle();
   std::vector<std::unique_ptr<at::cuda::CUDAGraph>> graphs_;
 };
 
 }  // namespace
 
-CudaGraphs* capture_graphs(const CaptureCall& call) { return new Graphs(call); }
+std::unique_ptr<CudaGraphs> capture_graphs(const CaptureCall& call) {
+  return std::make_unique<Graphs>(call);
+}
 
 }  // namespace fathom::ops

@@ -2,11 +2,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 namespace fathom::ops {
 
-/// Work on the current device that was captured once and can be launched again: CUDA graphs. They
-/// share memory, so they must be replayed in the order in which they were captured.
+/// CUDA graphs: work on the current device that is captured once and launched any number of times.
+/// The graphs share memory, so they must be replayed in the order of their capture.
 class CudaGraphs {
  public:
   virtual ~CudaGraphs() = default;
@@ -21,9 +22,9 @@ struct CaptureCall {
   std::size_t graphs;
 };
 
-/// Warms up and captures on a stream of its own, as PyTorch's manual says, and waits for the
-/// device. The caller owns the result. Throws what the work or LibTorch throws, such as c10::Error
-/// where the work waits for the device.
-CudaGraphs* capture_graphs(const CaptureCall& call);
+/// Warms up and captures on a stream of its own, because the default stream cannot be captured, and
+/// waits for the device. Throws what the work or LibTorch throws: c10::Error where the work waits
+/// for the device. LibTorch can go on after an error.
+std::unique_ptr<CudaGraphs> capture_graphs(const CaptureCall& call);
 
 }  // namespace fathom::ops

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "ops/core/backend.h"
 #include "ops/core/kernel.h"
 #include "ops/core/problem.h"
@@ -23,14 +25,13 @@ struct CudaDevice {
   int cublas;
 };
 
-/// Shortest times in which kernels move buffers of `bytes` each, in seconds; 0 where CUDA reports
-/// an error.
+/// Shortest times of kernels over buffers of `bytes` each, in seconds.
 struct CudaMemorySeconds {
   double bytes;
-  double read;   ///< one buffer
-  double copy;   ///< one buffer into another
-  double scale;  ///< one buffer in place
-  double add;    ///< one buffer to another in place
+  double read;   ///< reads a buffer
+  double copy;   ///< reads a buffer, writes another
+  double scale;  ///< reads and writes a buffer
+  double add;    ///< reads two buffers, writes one of them
 };
 
 /// A problem for cuBLAS or cuDNN, over memory of the current device.
@@ -41,14 +42,14 @@ struct VendorCall {
   void* stream;  ///< cudaStream_t on which it runs
 };
 
-/// The caller owns the result. Throws std::runtime_error with the library's message where it does
-/// not support the problem. One compiler builds the program and the library, so exceptions pass
-/// between them.
-Kernel* make_vendor_kernel(const VendorCall& call);
+/// Throws NotSupported where the library does not support the problem.
+std::unique_ptr<Kernel> make_vendor_kernel(const VendorCall& call);
 
-/// The functions of libfathom_cuda.so, for a program that does not link CUDA's libraries.
+/// The functions of libfathom_cuda.so, for a program that does not link CUDA's libraries. One
+/// compiler builds both, so C++ objects and exceptions pass between them. Where CUDA reports an
+/// error, functions without an error text throw OutOfMemory or std::runtime_error.
 struct CudaLibrary {
-  // These measure device 0 and wait for it. They return zeros where CUDA reports an error.
+  // Of device 0, which they wait for.
   CudaDevice (*device)();
   double (*multiply_add_flops)();  ///< FLOP/s of fp32 multiply-adds in registers, on the whole GPU
   CudaMemorySeconds (*memory_seconds)();  ///< of buffers beyond the L2 cache
@@ -65,8 +66,8 @@ struct CudaLibrary {
   // See fused_update.h.
   const char* (*fused_update)(const FusedUpdate& call);
   // See graphs.h.
-  CudaGraphs* (*capture_graphs)(const CaptureCall& call);
-  Kernel* (*make_vendor_kernel)(const VendorCall& call);
+  std::unique_ptr<CudaGraphs> (*capture_graphs)(const CaptureCall& call);
+  std::unique_ptr<Kernel> (*make_vendor_kernel)(const VendorCall& call);
 };
 
 /// Null until fixtures::unavailable_reason(Device::kCuda) has opened the library.

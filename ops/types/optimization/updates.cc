@@ -17,8 +17,8 @@
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/fused_clip.h"
+#include "ops/kernels/fused_optimizer.h"
 #include "ops/kernels/fused_update.h"
-#include "ops/types/optimization/fused_optimizer.h"
 
 namespace fathom::ops {
 namespace {

@@ -11,13 +11,14 @@ class Image {
 
   void* data() const { return used_.data; }
 
-  /// The descriptor in `layout`, which strides alone do not tell where extents are 1.
-  Tensor descriptor(cudnnTensorFormat_t layout) const;
+  /// Names the layout, which strides alone do not tell where extents are 1.
+  Tensor descriptor() const;
 
   /// Copies the elements into the problem's buffer where this is a copy.
   void write_back(cudaStream_t stream) const;
 
  private:
+  cudnnTensorFormat_t layout_;
   Buffer original_;
   Buffer used_;
   Memory copy_;
@@ -28,11 +29,13 @@ using Filter =
 using Convolution = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
                                cudnnDestroyConvolutionDescriptor>;
 
-/// The descriptors and data of a convolution with its images and weights in one layout. Throws
-/// std::runtime_error where cuDNN does not support them.
-struct Layer {
-  Layer(const ConvolutionProblem& problem, const Target& target, cudnnTensorFormat_t layout);
+/// What cuDNN's calls of a convolution take, with images and weights in one layout. Throws
+/// NotSupported where cuDNN does not support them.
+struct ConvolutionArguments {
+  ConvolutionArguments(const ConvolutionProblem& problem, const Target& target,
+                       cudnnTensorFormat_t layout);
 
+  cudnnTensorFormat_t layout;
   cudnnHandle_t handle;
   Image x, w, y;
   Tensor x_desc, y_desc, bias_desc;

@@ -1,4 +1,4 @@
-#include "ops/backends/cuda/cudnn_layer.h"
+#include "ops/backends/cuda/cudnn_convolution_arguments.h"
 
 #include <tuple>
 
@@ -7,7 +7,7 @@
 namespace fathom::ops::cuda {
 
 Image::Image(const Buffer& original, cudnnTensorFormat_t layout, cudaStream_t stream)
-    : original_(original), used_(original) {
+    : layout_(layout), original_(original), used_(original) {
   if (layout == CUDNN_TENSOR_NCHW) return;
   const auto& sizes = original.sizes;
   used_.strides = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
@@ -16,11 +16,11 @@ Image::Image(const Buffer& original, cudnnTensorFormat_t layout, cudaStream_t st
   copy_strided(used_, original_, stream);
 }
 
-Tensor Image::descriptor(cudnnTensorFormat_t layout) const {
-  if (layout == CUDNN_TENSOR_NCHW) return tensor(original_);
+Tensor Image::descriptor() const {
+  if (layout_ == CUDNN_TENSOR_NCHW) return tensor(original_);
   const auto& sizes = original_.sizes;
   Tensor made;
-  check(cudnnSetTensor4dDescriptor(made, layout, data_type(original_.element), to_int(sizes[0]),
+  check(cudnnSetTensor4dDescriptor(made, layout_, data_type(original_.element), to_int(sizes[0]),
                                    to_int(sizes[1]), to_int(sizes[2]), to_int(sizes[3])));
   return made;
 }
@@ -29,13 +29,15 @@ void Image::write_back(cudaStream_t stream) const {
   if (copy_ != nullptr) copy_strided(original_, used_, stream);
 }
 
-Layer::Layer(const ConvolutionProblem& problem, const Target& target, cudnnTensorFormat_t layout)
-    : handle(cudnn_handle(target.stream)),
+ConvolutionArguments::ConvolutionArguments(const ConvolutionProblem& problem, const Target& target,
+                                           cudnnTensorFormat_t wanted)
+    : layout(wanted),
+      handle(cudnn_handle(target.stream)),
       x(problem.x, layout, target.stream),
       w(problem.w, layout, target.stream),
       y(problem.y, layout, target.stream),
-      x_desc(x.descriptor(layout)),
-      y_desc(y.descriptor(layout)) {
+      x_desc(x.descriptor()),
+      y_desc(y.descriptor()) {
   expect_contiguous(problem.w);
   const auto& sizes = problem.w.sizes;
   check(cudnnSetFilter4dDescriptor(w_desc, data_type(problem.w.element), layout, to_int(sizes[0]),

@@ -9,7 +9,8 @@
 namespace fathom::ops {
 
 /// The gradients of `parameters`, with the strides of the parameters. Autograd lets the strides of
-/// dimensions of size 1 differ, which LibTorch's fused kernels refuse.
+/// dimensions of size 1 differ, which LibTorch's fused kernels refuse. Throws c10::Error for a
+/// parameter without a gradient.
 std::vector<at::Tensor> gradients_like(const std::vector<at::Tensor>& parameters);
 
 /// An optimizer of LibTorch's fused kernels, as PyTorch's optimizers with `fused=True` use them. A

@@ -1,4 +1,4 @@
-#include "ops/types/optimization/fused_optimizer.h"
+#include "ops/kernels/fused_optimizer.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_foreach_mul.h>
@@ -11,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 
 #include <stdexcept>
 #include <utility>
@@ -63,6 +64,7 @@ List gradients_like(const List& parameters) {
   List gradients;
   for (const auto& parameter : parameters) {
     const at::Tensor& gradient = parameter.grad();
+    TORCH_CHECK(gradient.defined(), "a parameter of sizes ", parameter.sizes(), " has no gradient");
     const bool same = gradient.strides() == parameter.strides();
     gradients.push_back(same ? gradient
                              : gradient.as_strided(parameter.sizes(), parameter.strides()));
