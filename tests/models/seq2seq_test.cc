@@ -149,6 +149,24 @@ TEST_F(Seq2seq, SlowsDownWhereTheLossIsAboveTheLastThree) {
 
 /// With logits near zero the loss is ln V + ln Q. Q is the expected count of the label among the
 /// candidates.
+/// The gates of an LSTM are in the order input, forget, cell, output.
+TEST_F(Seq2seq, StartsTheBiasOfForgetGatesAtOne) {
+  int layers = 0;
+  for (const auto& parameter : seq2seq->module().named_parameters()) {
+    if (!parameter.key().starts_with("encoder_bias") &&
+        !parameter.key().starts_with("decoder_bias")) {
+      continue;
+    }
+    ++layers;
+    const auto gates = parameter->detach().chunk(4);
+    for (std::size_t gate = 0; gate < gates.size(); ++gate) {
+      EXPECT_TRUE(gates[gate].eq(gate == 1 ? 1 : 0).all().item<bool>())
+          << parameter.key() << " gate " << gate;
+    }
+  }
+  EXPECT_GT(layers, 1);
+}
+
 TEST_F(Seq2seq, StartsAtTheLossOfWordsAtRandom) {
   const auto full = workload("seq2seq_5x10").make(Scale::kFull);
   const auto batch = full->batches({.batch = 64, .seed = 2}).batches[0];
