@@ -37,10 +37,13 @@ struct ConvolutionProblem {
   int64_t groups;
 };
 
-/// Max or average pooling of x [N, C, H, W] into y [N, C, P, Q]. An average is over the taps inside
-/// the image.
+/// Max or average pooling of x [N, C, H, W] into y [N, C, P, Q].
 struct PoolProblem {
-  enum class Kind { kMax, kMean } kind;
+  enum class Kind {
+    kMax,
+    kMean,        ///< of the taps inside the image
+    kPaddedMean,  ///< of all taps, those on padding counted as 0
+  } kind;
   Buffer x, y;
   std::array<int64_t, 2> kernel, stride, padding, dilation;
   std::optional<Buffer> dx = {};

@@ -134,6 +134,38 @@ TEST(Lstm, IsALoopOfCells) {
   }
 }
 
+/// The mean of a window's taps. Those on padding count as 0 unless `inside`.
+double window_mean(const at::Tensor& plane, int64_t top, int64_t left, bool inside) {
+  double sum = 0;
+  double taps = 0;
+  for (int64_t y = top; y < top + 3; ++y) {
+    for (int64_t x = left; x < left + 3; ++x) {
+      const bool in_image = y >= 0 && y < plane.size(0) && x >= 0 && x < plane.size(1);
+      if (in_image) sum += plane[y][x].item<double>();
+      if (in_image || !inside) ++taps;
+    }
+  }
+  return sum / taps;
+}
+
+TEST(AvgPool, CountsThePaddingUnlessItIsExcluded) {
+  for (const bool inside : {false, true}) {
+    const std::string fields = std::string(R"({"sizes": [1, 2, 5, 4], "kernel": [3, 3],
+                                              "stride": [1, 1], "padding": [1, 1])") +
+                               (inside ? R"(, "exclude_padding": true})" : "}");
+    Tensors in;
+    const at::Tensor found = exact("avg_pool", kForward, fields.c_str(), &in).view({2, 5, 4});
+    for (int64_t c = 0; c < 2; ++c) {
+      for (int64_t y = 0; y < 5; ++y) {
+        for (int64_t x = 0; x < 4; ++x) {
+          EXPECT_NEAR(found[c][y][x].item<double>(), window_mean(in[0][0][c], y - 1, x - 1, inside),
+                      1e-12);
+        }
+      }
+    }
+  }
+}
+
 /// -log of the probability of all paths of T frames that collapse to the labels.
 double enumerated_ctc(const at::Tensor& log_probabilities, const std::vector<int64_t>& labels) {
   const int64_t frames = log_probabilities.size(0);
