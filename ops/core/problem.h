@@ -49,6 +49,12 @@ struct PoolProblem {
   std::optional<Buffer> dx = {};
 };
 
+/// Repeats the pixels of x [N, C, H, W] into y [N, C, P, Q], whose height and width are multiples.
+struct UpsampleProblem {
+  Buffer x, y;
+  std::optional<Buffer> dx = {};  ///< backward reads y alone
+};
+
 /// Local response normalization of [N, C, H, W]: y = x / (bias + alpha / size · Σ x²)^beta, with
 /// the sum over `size` channels.
 struct ResponseNormProblem {
@@ -160,9 +166,9 @@ struct CtcProblem {
   std::variant<Buffer, Gradient> wanted;  ///< losses or gradient
 };
 
-using Problem =
-    std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
-                 BatchNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem, ReductionProblem,
-                 ConcatProblem, CopyProblem, LstmProblem, ClippedRnnProblem, CtcProblem>;
+using Problem = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
+                             BatchNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem,
+                             ReductionProblem, ConcatProblem, CopyProblem, LstmProblem,
+                             ClippedRnnProblem, CtcProblem, UpsampleProblem>;
 
 }  // namespace fathom::ops

@@ -45,6 +45,19 @@ TEST(OpFields, ThatDoNotFitAreRefused) {
       {"ctc_loss", kForward, R"({"frames": 3, "n": 1, "classes": 5, "labels": 4})"},
       {"softmax", kForward, R"({"sizes": [4]})"},
       {"embedding", kForward, R"({"rows": 0, "width": 1, "ids": 1})"},
+      {"roi_align", kForward,
+       R"({"sizes": [1, 2, 5, 5], "regions": 3, "output": [2, 2], "scale": 0, "samples": 2})"},
+      {"nms", kForward, R"({"boxes": 3, "max_overlap": 1})"},
+      {"group_norm", kForward, R"({"sizes": [2, 6, 5], "groups": 4})"},
+      {"group_norm", kForward, R"({"sizes": [6], "groups": 1})"},
+      {"upsample_nearest", kForward, R"({"sizes": [6, 4], "output": [12, 8]})"},
+      {"index", kForward, R"({"sizes": [4], "picks": 1})"},
+      {"index_put", kForward, R"({"sizes": [3, 4], "picks": 5})"},
+      {"where", kForward, R"({"sizes": [3, 4], "mask": [3]})"},
+      {"where", kForward, R"({"sizes": [1, 4], "mask": [3, 4]})"},
+      {"sort", kForward, R"({"sizes": [3], "dim": 1})"},
+      {"top_k", kForward, R"({"sizes": [3, 4], "dim": 1, "k": 5})"},
+      {"top_k", kForward, R"({"sizes": [3], "dim": 1, "k": 1})"},
       {"gather", kForward, R"({"sizes": [4], "picks": 1})"}};
   for (const Case& one : refused) EXPECT_THROW(make_op(one), ShapeError) << case_name(one);
 }
