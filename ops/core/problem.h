@@ -37,13 +37,22 @@ struct ConvolutionProblem {
   int64_t groups;
 };
 
-/// Max or average pooling of x [N, C, H, W] into y [N, C, P, Q]. An average is over the taps inside
-/// the image.
+/// Max or average pooling of x [N, C, H, W] into y [N, C, P, Q].
 struct PoolProblem {
-  enum class Kind { kMax, kMean } kind;
+  enum class Kind {
+    kMax,
+    kMean,        ///< of the taps inside the image
+    kPaddedMean,  ///< of all taps, those on padding counted as 0
+  } kind;
   Buffer x, y;
   std::array<int64_t, 2> kernel, stride, padding, dilation;
   std::optional<Buffer> dx = {};
+};
+
+/// Repeats the pixels of x [N, C, H, W] into y [N, C, P, Q], whose height and width are multiples.
+struct UpsampleProblem {
+  Buffer x, y;
+  std::optional<Buffer> dx = {};  ///< backward reads y alone
 };
 
 /// Local response normalization of [N, C, H, W]: y = x / (bias + alpha / size · Σ x²)^beta, with
@@ -157,9 +166,9 @@ struct CtcProblem {
   std::variant<Buffer, Gradient> wanted;  ///< losses or gradient
 };
 
-using Problem =
-    std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
-                 BatchNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem, ReductionProblem,
-                 ConcatProblem, CopyProblem, LstmProblem, ClippedRnnProblem, CtcProblem>;
+using Problem = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
+                             BatchNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem,
+                             ReductionProblem, ConcatProblem, CopyProblem, LstmProblem,
+                             ClippedRnnProblem, CtcProblem, UpsampleProblem>;
 
 }  // namespace fathom::ops

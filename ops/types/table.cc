@@ -16,9 +16,13 @@ OpType sampled_softmax_type();
 OpType conv2d_type();
 OpType bias_add_type();
 OpType batch_norm_type();
+OpType group_norm_type();
 OpType local_response_norm_type();
 OpType max_pool_type();
 OpType avg_pool_type();
+OpType upsample_nearest_type();
+OpType roi_align_type();
+OpType nms_type();
 OpType softmax_type();
 OpType softmax_cross_entropy_type();
 OpType ctc_loss_type();
@@ -28,6 +32,11 @@ OpType dropout_type();
 OpType log_uniform_type();
 OpType embedding_type();
 OpType gather_type();
+OpType index_type();
+OpType index_put_type();
+OpType where_type();
+OpType sort_type();
+OpType top_k_type();
 OpType concat_type();
 OpType copy_type();
 OpType transpose_type();
@@ -51,9 +60,13 @@ std::vector<OpType> all_types() {
       conv2d_type(),
       bias_add_type(),
       batch_norm_type(),
+      group_norm_type(),
       local_response_norm_type(),
       max_pool_type(),
       avg_pool_type(),
+      upsample_nearest_type(),
+      roi_align_type(),
+      nms_type(),
       softmax_type(),
       softmax_cross_entropy_type(),
       ctc_loss_type(),
@@ -63,6 +76,11 @@ std::vector<OpType> all_types() {
       log_uniform_type(),
       embedding_type(),
       gather_type(),
+      index_type(),
+      index_put_type(),
+      where_type(),
+      sort_type(),
+      top_k_type(),
       concat_type(),
       copy_type(),
       transpose_type(),

@@ -1,6 +1,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
@@ -80,6 +81,20 @@ std::vector<RealCall> real_calls() {
        },
        {{kForward, R"({"sizes":[2,3,7,7],"output":[3,2]})"},
         {kBackward, R"({"sizes":[2,3,7,7],"output":[3,2]})"}}},
+      {"avg_pool",
+       [] {
+         return at::avg_pool2d(leaf({2, 3, 9, 7}), {3, 3}, {1, 1}, {1, 1});
+       },
+       {{kForward, R"({"sizes":[2,3,9,7],"kernel":[3,3],"stride":[1,1],"padding":[1,1]})"},
+        {kBackward, R"({"sizes":[2,3,9,7],"kernel":[3,3],"stride":[1,1],"padding":[1,1]})"}}},
+      {"avg_pool",
+       [] {
+         return at::avg_pool2d(leaf({2, 3, 9, 7}), {2, 2}, {}, {1, 0}, true, false);
+       },
+       {{kForward,
+         R"({"sizes":[2,3,9,7],"kernel":[2,2],"padding":[1,0],"ceil":true,"exclude_padding":true})"},
+        {kBackward,
+         R"({"sizes":[2,3,9,7],"kernel":[2,2],"padding":[1,0],"ceil":true,"exclude_padding":true})"}}},
       {"batch_norm",
        [] {
          return at::batch_norm(leaf({2, 3, 5, 5}), leaf({3}), leaf({3}), at::zeros({3}),

@@ -89,6 +89,8 @@ void call_other_spellings() {
   at::convolution(y.unsqueeze(0), at::ones({2, 2, 1, 1}), {}, {1, 1}, {0, 0}, {1, 1}, false, {0, 0},
                   1);
   const at::Tensor ids = at::zeros({4}, at::kLong);
+  at::index(x, {ids});
+  at::index_put(x, {ids}, x[0]);
   at::embedding_dense_backward(at::ones({4, 3}), ids, 5, -1, false);
   at::embedding_sparse_backward(at::ones({4, 3}), ids, 5, -1, false);
   const at::Tensor scores = at::randn({4, 1, 3}).log_softmax(2);
@@ -207,8 +209,11 @@ TEST(Match, TellsBackwardPasses) {
            {"clipped_relu", [](const at::Tensor& x) { return at::hardtanh(x, 0, 20); }},
            {"sigmoid", [](const at::Tensor& x) { return at::sigmoid(x); }},
            {"tanh", [](const at::Tensor& x) { return at::tanh(x); }},
-           {"huber_loss", [](const at::Tensor& x) {
-              return at::huber_loss(x, at::zeros_like(x), at::Reduction::Sum, 1);
+           {"huber_loss",
+            [](const at::Tensor&
+                   x) { return at::huber_loss(x, at::zeros_like(x), at::Reduction::Sum, 1); }},
+           {"smooth_l1_loss", [](const at::Tensor& x) {
+              return at::smooth_l1_loss(x, at::zeros_like(x), at::Reduction::Sum, 0.5);
             }}}) {
     const at::Tensor y = call(at::randn({6, 5}).requires_grad_());
     const auto rows = record([&] { y.sum().backward(); }, {});

@@ -2,6 +2,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -96,6 +97,128 @@ TEST(HuberLoss, IsSquaredToOneAndLinearBeyond) {
   EXPECT_NEAR(found[0].item<double>(), sum, 1e-10);
 }
 
+TEST(SmoothL1Loss, IsSquaredToANinthAndLinearBeyond) {
+  Tensors in;
+  const at::Tensor found = exact("smooth_l1_loss", kForward, R"({"sizes": [101]})", &in);
+  double sum = 0;
+  for (int64_t i = 0; i < 101; ++i) {
+    const double off = std::abs((in[0][i] - in[1][i]).item<double>());
+    sum += off < 1.0 / 9 ? 4.5 * off * off : off - 1.0 / 18;
+  }
+  EXPECT_NEAR(found[0].item<double>(), sum, 1e-10);
+}
+
+TEST(BinaryCrossEntropy, IsTheMeanOfBothLogarithms) {
+  Tensors in;
+  const at::Tensor found = exact("binary_cross_entropy", kForward, R"({"sizes": [101]})", &in);
+  double sum = 0;
+  for (int64_t i = 0; i < 101; ++i) {
+    const double probability = 1 / (1 + std::exp(-in[0][i].item<double>()));
+    const double target = in[1][i].item<double>();
+    EXPECT_TRUE(target >= 0 && target <= 1);
+    sum -= target * std::log(probability) + (1 - target) * std::log(1 - probability);
+  }
+  EXPECT_NEAR(found[0].item<double>(), sum / 101, 1e-12);
+}
+
+TEST(GroupNorm, HasTheMeanAndVarianceOfEachGroup) {
+  Tensors in;
+  const at::Tensor found =
+      exact("group_norm", kForward, R"({"sizes": [2, 6, 5], "groups": 3})", &in).view({2, 6, 5});
+  const at::Tensor groups = in[0].view({2, 3, 10});
+  const at::Tensor mean = groups.mean(2, /*keepdim=*/true);
+  const at::Tensor variance = (groups - mean).square().mean(2, /*keepdim=*/true);
+  const at::Tensor normal = ((groups - mean) / (variance + 1e-5).sqrt()).view({2, 6, 5});
+  EXPECT_TRUE(found.allclose(normal * in[1].unsqueeze(1) + in[2].unsqueeze(1)));
+}
+
+TEST(UpsampleNearest, RepeatsPixels) {
+  Tensors in;
+  const at::Tensor found =
+      exact("upsample_nearest", kForward, R"({"sizes": [1, 2, 3, 4], "output": [6, 12]})", &in);
+  const at::Tensor expected = in[0].repeat_interleave(2, 2).repeat_interleave(3, 3);
+  EXPECT_TRUE(at::equal(found, expected.flatten()));
+}
+
+TEST(Index, PicksSlicesAndAddsTheirGradients) {
+  const auto op = make_op("index", kBackward, R"({"sizes": [2, 5, 3], "picks": 9})");
+  const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
+  const at::Tensor dx = op->call(in)()[0];
+  const at::Tensor y =
+      make_op("index", kForward, R"({"sizes": [2, 5, 3], "picks": 9})")->call({in[0], in[1]})()[0];
+  at::Tensor expected = at::zeros({2, 5, 3}, at::kDouble);
+  for (int64_t i = 0; i < 9; ++i) {
+    const auto at = in[1][i].item<int64_t>();
+    EXPECT_TRUE(at::equal(y.select(1, i), in[0].select(1, at)));
+    expected.select(1, at) += in[2].select(1, i);
+  }
+  EXPECT_TRUE(dx.allclose(expected));
+}
+
+TEST(IndexPut, AddsOrReplacesSlices) {
+  for (const bool accumulate : {false, true}) {
+    const auto op = make_op("index_put", kForward,
+                            accumulate ? R"({"sizes": [2, 5, 3], "picks": 4, "accumulate": true})"
+                                       : R"({"sizes": [2, 5, 3], "picks": 4})");
+    const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
+    at::Tensor expected = in[0].clone();
+    for (int64_t i = 0; i < 4; ++i) {
+      const at::Tensor slice = expected.select(1, in[1][i].item<int64_t>());
+      slice.copy_(accumulate ? slice + in[2].select(1, i) : in[2].select(1, i));
+    }
+    EXPECT_TRUE(op->call(in)()[0].allclose(expected));
+  }
+}
+
+TEST(Where, SelectsByTheSignOfTheMask) {
+  Tensors in;
+  const at::Tensor two = exact("where", kForward, R"({"sizes": [3, 5], "mask": [5]})", &in);
+  for (int64_t i = 0; i < 15; ++i) {
+    const std::size_t from = in[0][i % 5].item<double>() > 0 ? 1 : 2;
+    EXPECT_EQ(two[i].item<double>(), in[from].flatten()[i].item<double>());
+  }
+  const at::Tensor one = exact("where", kForward, R"({"sizes": [15], "number": true})", &in);
+  for (int64_t i = 0; i < 15; ++i)
+    EXPECT_EQ(one[i].item<double>(), in[0][i].item<double>() > 0 ? in[1][i].item<double>() : 0);
+}
+
+TEST(SortCheck, RefusesIndicesOfOtherElements) {
+  for (const auto& [type, fields] :
+       {std::pair{"sort", R"({"sizes": [2, 9], "dim": 1})"},
+        std::pair{"top_k", R"({"sizes": [2, 9], "dim": 1, "k": 4})"}}) {
+    const auto op = make_op(type, kForward, fields);
+    const Tensors in = op->inputs(3);
+    const Tensors right = op->call(in)();
+    op->check(in, right, Precision::kFp32);
+    const auto refuses = [&](const at::Tensor& values, const at::Tensor& indices) {
+      EXPECT_THROW(op->check(in, {values, indices}, Precision::kFp32), std::runtime_error) << type;
+    };
+    refuses(right[0].flip(1), right[1].flip(1));  // in another order
+    refuses(right[0], right[1].flip(0));          // of another row
+    refuses(right[0], right[1].slice(1, 0, 2));
+    refuses(right[0], right[1].to(at::kInt));
+  }
+}
+
+TEST(NmsCheck, RefusesMissingSuperfluousAndUnorderedBoxes) {
+  const auto op = make_op("nms", kForward, R"({"boxes": 200, "max_overlap": 0.3})");
+  const Tensors in = op->inputs(3);
+  const at::Tensor kept = op->call(in)()[0];
+  ASSERT_GT(kept.size(0), 2);
+  ASSERT_LT(kept.size(0), 200);
+  op->check(in, {kept}, Precision::kFp32);
+  const auto refuses = [&](const at::Tensor& wrong) {
+    EXPECT_THROW(op->check(in, {wrong}, Precision::kFp32), std::runtime_error);
+  };
+  refuses(kept.slice(0, 1));
+  refuses(kept.slice(0, 0, -1));
+  refuses(kept.flip(0));
+  refuses(at::cat({kept, kept.slice(0, -1)}));
+  refuses(std::get<1>(in[1].sort(0, /*descending=*/true)));  // all boxes
+  refuses(kept.to(at::kInt));
+  refuses(kept.unsqueeze(0));
+}
+
 TEST(ClipNorm, ScalesAllGradientsToTheLargestNorm) {
   const auto op = make_op("clip_norm", kUpdate, R"({"tensors": [[3, 5], [7]]})");
   const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
@@ -131,6 +254,38 @@ TEST(Lstm, IsALoopOfCells) {
     }
     EXPECT_TRUE(at::allclose(found[1][0], state.h, 1e-5, 1e-6));
     EXPECT_TRUE(at::allclose(found[2][0], state.c, 1e-5, 1e-6));
+  }
+}
+
+/// The mean of a window's taps. Those on padding count as 0 unless `inside`.
+double window_mean(const at::Tensor& plane, int64_t top, int64_t left, bool inside) {
+  double sum = 0;
+  double taps = 0;
+  for (int64_t y = top; y < top + 3; ++y) {
+    for (int64_t x = left; x < left + 3; ++x) {
+      const bool in_image = y >= 0 && y < plane.size(0) && x >= 0 && x < plane.size(1);
+      if (in_image) sum += plane[y][x].item<double>();
+      if (in_image || !inside) ++taps;
+    }
+  }
+  return sum / taps;
+}
+
+TEST(AvgPool, CountsThePaddingUnlessItIsExcluded) {
+  for (const bool inside : {false, true}) {
+    const std::string fields = std::string(R"({"sizes": [1, 2, 5, 4], "kernel": [3, 3],
+                                              "stride": [1, 1], "padding": [1, 1])") +
+                               (inside ? R"(, "exclude_padding": true})" : "}");
+    Tensors in;
+    const at::Tensor found = exact("avg_pool", kForward, fields.c_str(), &in).view({2, 5, 4});
+    for (int64_t c = 0; c < 2; ++c) {
+      for (int64_t y = 0; y < 5; ++y) {
+        for (int64_t x = 0; x < 4; ++x) {
+          EXPECT_NEAR(found[c][y][x].item<double>(), window_mean(in[0][0][c], y - 1, x - 1, inside),
+                      1e-12);
+        }
+      }
+    }
   }
 }
 

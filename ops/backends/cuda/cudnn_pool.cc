@@ -9,18 +9,28 @@ namespace {
 using Pooling = Descriptor<cudnnPoolingDescriptor_t, cudnnCreatePoolingDescriptor,
                            cudnnDestroyPoolingDescriptor>;
 
+cudnnPoolingMode_t mode(PoolProblem::Kind kind) {
+  switch (kind) {
+    case PoolProblem::Kind::kMax:
+      return CUDNN_POOLING_MAX;
+    case PoolProblem::Kind::kMean:
+      return CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+    case PoolProblem::Kind::kPaddedMean:
+      return CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING;
+  }
+  throw std::runtime_error("cuDNN has no pooling of this kind");
+}
+
 Pooling pooling(const PoolProblem& problem, cudnnTensorDescriptor_t x) {
-  const bool max = problem.kind == PoolProblem::Kind::kMax;
   const auto& kernel = problem.kernel;
   const auto& padding = problem.padding;
   const auto& stride = problem.stride;
   if (problem.dilation[0] != 1 || problem.dilation[1] != 1)
     throw NotSupported("cuDNN has no dilated pooling");
   Pooling made;
-  check(cudnnSetPooling2dDescriptor(
-      made, max ? CUDNN_POOLING_MAX : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING,
-      CUDNN_PROPAGATE_NAN, to_int(kernel[0]), to_int(kernel[1]), to_int(padding[0]),
-      to_int(padding[1]), to_int(stride[0]), to_int(stride[1])));
+  check(cudnnSetPooling2dDescriptor(made, mode(problem.kind), CUDNN_PROPAGATE_NAN,
+                                    to_int(kernel[0]), to_int(kernel[1]), to_int(padding[0]),
+                                    to_int(padding[1]), to_int(stride[0]), to_int(stride[1])));
   std::array<int, 4> sizes{};
   check(cudnnGetPooling2dForwardOutputDim(made, x, &sizes[0], &sizes[1], &sizes[2], &sizes[3]));
   if (sizes[2] != problem.y.sizes[2] || sizes[3] != problem.y.sizes[3])

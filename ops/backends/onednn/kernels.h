@@ -11,6 +11,7 @@ namespace fathom::ops::onednn {
 std::unique_ptr<Kernel> make(const MatmulProblem& problem);
 std::unique_ptr<Kernel> make(const ConvolutionProblem& problem);
 std::unique_ptr<Kernel> make(const PoolProblem& problem);
+std::unique_ptr<Kernel> make(const UpsampleProblem& problem);
 std::unique_ptr<Kernel> make(const ResponseNormProblem& problem);
 std::unique_ptr<Kernel> make(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make(const SoftmaxProblem& problem);

@@ -5,11 +5,25 @@ namespace fathom::ops::onednn {
 
 using dnnl::memory;
 
+namespace {
+
+dnnl::algorithm algorithm(PoolProblem::Kind kind) {
+  switch (kind) {
+    case PoolProblem::Kind::kMax:
+      return dnnl::algorithm::pooling_max;
+    case PoolProblem::Kind::kMean:
+      return dnnl::algorithm::pooling_avg_exclude_padding;
+    case PoolProblem::Kind::kPaddedMean:
+      return dnnl::algorithm::pooling_avg_include_padding;
+  }
+  return dnnl::algorithm::undef;
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make(const PoolProblem& problem) {
   const Buffer& x = problem.x;
-  const auto kind = problem.kind == PoolProblem::Kind::kMax
-                        ? dnnl::algorithm::pooling_max
-                        : dnnl::algorithm::pooling_avg_exclude_padding;
+  const auto kind = algorithm(problem.kind);
   const memory::dims kernel(problem.kernel.begin(), problem.kernel.end());
   const memory::dims strides(problem.stride.begin(), problem.stride.end());
   const memory::dims dilations{problem.dilation[0] - 1, problem.dilation[1] - 1};

@@ -10,6 +10,8 @@
 #include "ops/kernels/cuda/graphs.h"
 #include "ops/kernels/cuda/local_response_norm.h"
 #include "ops/kernels/cuda/lstm_gates.h"
+#include "ops/kernels/cuda/nms.h"
+#include "ops/kernels/cuda/roi_align.h"
 
 namespace fathom::ops {
 
@@ -57,6 +59,13 @@ struct CudaLibrary {
   const char* (*response_norm)(const ResponseNorm& call, const void* x, void* y);
   const char* (*response_norm_backward)(const ResponseNorm& call, const void* x, const void* g,
                                         void* dx);
+  // See nms.h.
+  const char* (*nms)(const NmsCall& call);
+  // See roi_align.h.
+  const char* (*roi_align)(const RoiAlignCall& call, const void* features, const void* regions,
+                           void* y);
+  const char* (*roi_align_backward)(const RoiAlignCall& call, const void* g, const void* regions,
+                                    void* dx);
   // See lstm_gates.h.
   const char* (*lstm_gates)(const LstmGatesCall& call, const LstmGatesForward<void>& tensors);
   const char* (*lstm_gates_backward)(const LstmGatesCall& call,

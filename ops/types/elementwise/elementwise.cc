@@ -45,7 +45,7 @@ struct ElementwiseShape {
 
   /// Extents of the result; empty for a loss.
   Sizes out() const {
-    if (rule->name == "huber_loss") return {};
+    if (rule->loss) return {};
     return has_two_tensors() ? Sizes(at::infer_size(x, y)) : x;
   }
 };
@@ -135,6 +135,8 @@ class Elementwise final : public Op {
     switch (values) {
       case Values::kPositive:
         return draw.uniform(sizes, 0.5, 2);
+      case Values::kShare:
+        return draw.uniform(sizes, 0, 1);
       case Values::kBeyondClip:
         return draw.normal(sizes, kClip / 2);
       default:
@@ -181,7 +183,9 @@ std::vector<MatchedOp> match(const Rule& rule, const ObservedCall& call) {
 }
 
 std::vector<std::string_view> examples(const Rule& rule) {
-  std::vector<std::string_view> rows{R"({"sizes": [1]})", R"({"sizes": [3, 1, 67]})"};
+  // A loss of few elements, so that an error of one number shows in bf16.
+  std::vector<std::string_view> rows{
+      R"({"sizes": [1]})", rule.loss ? R"({"sizes": [3, 1, 17]})" : R"({"sizes": [3, 1, 67]})"};
   if (rule.with_number != nullptr) {
     for (const char* row :
          {R"({"sizes": [5, 7], "other": [7]})", R"({"sizes": [5, 1], "other": [3, 1, 7]})",

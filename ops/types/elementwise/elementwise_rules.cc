@@ -4,6 +4,7 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/hardtanh.h>
@@ -15,6 +16,8 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
+#include <ATen/ops/smooth_l1_loss.h>
+#include <ATen/ops/smooth_l1_loss_backward.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/square.h>
 #include <ATen/ops/sub.h>
@@ -22,6 +25,7 @@
 #include <ATen/ops/tanh_backward.h>
 #include <ATen/ops/threshold_backward.h>
 
+#include "ops/core/call_args.h"
 #include "ops/kernels/recurrent/clipped_relu_rnn.h"
 
 namespace fathom::ops {
@@ -30,8 +34,9 @@ namespace {
 using Unary = UnaryProblem::Kind;
 using Binary = BinaryProblem::Kind;
 
-constexpr double kNumber = 0.75;   // a plain number as second operand
-constexpr double kHuberDelta = 1;  // where the loss turns linear, as in deepq
+constexpr double kNumber = 0.75;         // a plain number as second operand
+constexpr double kHuberDelta = 1;        // where the loss turns linear, as in deepq
+constexpr double kSmoothBeta = 1.0 / 9;  // likewise, as in detection
 
 constexpr Values kX = Values::kNormal;
 constexpr Values kNone = Values::kNone;
@@ -53,9 +58,15 @@ bool is_square(const ObservedCall& call) {
   return call.arguments.size() == 1 || is_number(call.arguments[1], 2);
 }
 
-bool is_huber_sum(const ObservedCall& call) {
-  const std::size_t reduction = call.name == "aten::huber_loss" ? 2 : 3;
-  return is_number(call.arguments[reduction], at::Reduction::Sum);
+/// Losses have the arguments (x, y, reduction), their gradients g before them.
+bool is_sum_of_losses(const ObservedCall& call) {
+  return is_number(call.arguments[is_gradient(call) ? 3 : 2], at::Reduction::Sum);
+}
+
+/// (x, y, weights, weights of the positive class, reduction). A sum costs as much as the mean.
+bool is_total_without_weights(const ObservedCall& call) {
+  return !given(call.arguments[2]) && !given(call.arguments[3]) &&
+         !is_number(call.arguments[4], at::Reduction::None);
 }
 
 }  // namespace
@@ -172,7 +183,30 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
            [](const at::Tensor& g, const at::Tensor& /*result*/, const Tensors& in) {
              return at::huber_loss_backward(g, in[0], in[1], at::Reduction::Sum, kHuberDelta);
            },
-       .is_type = is_huber_sum},
+       .is_type = is_sum_of_losses,
+       .loss = true},
+      {.name = "smooth_l1_loss",
+       .aten = {"smooth_l1_loss", "smooth_l1_loss_backward"},
+       .operands = {kX, kX},
+       .flops = 0,
+       .forward =
+           [](const Tensors& in) {
+             return at::smooth_l1_loss(in[0], in[1], at::Reduction::Sum, kSmoothBeta);
+           },
+       .backward =
+           [](const at::Tensor& g, const at::Tensor& /*result*/, const Tensors& in) {
+             return at::smooth_l1_loss_backward(g, in[0], in[1], at::Reduction::Sum, kSmoothBeta);
+           },
+       .is_type = is_sum_of_losses,
+       .loss = true},
+      {.name = "binary_cross_entropy",
+       .aten = {"binary_cross_entropy_with_logits"},
+       .operands = {kX, Values::kShare},
+       .flops = 0,
+       .forward =
+           [](const Tensors& in) { return at::binary_cross_entropy_with_logits(in[0], in[1]); },
+       .is_type = is_total_without_weights,
+       .loss = true},
   };
   return rules;
 }

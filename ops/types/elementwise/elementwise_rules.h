@@ -9,9 +9,9 @@
 
 namespace fathom::ops {
 
-/// The values of an operand: no operand, normal, positive, or normal with some beyond the limit of
-/// the clipped ReLU.
-enum class Values { kNone, kNormal, kPositive, kBeyondClip };
+/// The values of an operand: no operand, normal, positive, between 0 and 1, or normal with some
+/// beyond the limit of the clipped ReLU.
+enum class Values { kNone, kNormal, kPositive, kShare, kBeyondClip };
 
 /// An element-wise op type over the operands {x} or {x, y}.
 struct ElementwiseRule {
@@ -28,6 +28,7 @@ struct ElementwiseRule {
                          const Tensors& in) = nullptr;
   /// Whether a call to one of `aten` is of this type; null where all calls are.
   bool (*is_type)(const ObservedCall& call) = nullptr;
+  bool loss = false;         ///< the result is one number
   bool accumulates = false;  ///< has an in-place form, with which autograd sums gradients
 
   /// The op in a vendor's library. `unary_kind` also serves the form with a plain number.

@@ -4,7 +4,6 @@
 #include <ATen/ops/max_pool2d_with_indices_backward.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
@@ -17,40 +16,21 @@
 namespace fathom::ops {
 namespace {
 
-/// The shape of x and of the windows.
 struct MaxPoolShape {
   Sizes sizes;  ///< [N, C, H, W]
-  Pair kernel;
-  Pair stride;
-  Pair padding;
-  Pair dilation;
-  bool ceil;  ///< the last window may end outside the padded image (ceil_mode)
+  PoolWindows windows;
 
   void visit(Fields& fields) {
     visit_image_sizes(fields, sizes);
-    fields.pair("kernel", kernel, 1);
-    fields.pair("stride", stride, 1, kernel, "kernel");
-    fields.pair("padding", padding, 0, {0, 0});
-    fields.pair("dilation", dilation, 1, {1, 1});
-    fields.flag("ceil", ceil);
-    for (const std::size_t axis : {0U, 1U}) {
-      fields.require(padding[axis] <= kernel[axis] / 2,
-                     "\"padding\" is more than half of the kernel");
-      fields.require(dilation[axis] * (kernel[axis] - 1) < sizes[axis + 2] + 2 * padding[axis],
-                     "\"kernel\" is larger than the padded image");
-    }
+    fields.pair("kernel", windows.kernel, 1);
+    fields.pair("stride", windows.stride, 1, windows.kernel, "kernel");
+    fields.pair("padding", windows.padding, 0, {0, 0});
+    fields.pair("dilation", windows.dilation, 1, {1, 1});
+    fields.flag("ceil", windows.ceil);
+    windows.require_fit(fields, sizes);
   }
 
-  /// One extent of y, rounded as in LibTorch.
-  int64_t output(std::size_t axis) const {
-    const int64_t room = sizes[axis + 2] + 2 * padding[axis] - dilation[axis] * (kernel[axis] - 1);
-    const int64_t steps = room - 1 + (ceil ? stride[axis] - 1 : 0);
-    const int64_t extent = steps / stride[axis] + 1;
-    // The last window starts inside the image or its left padding.
-    return ceil && (extent - 1) * stride[axis] >= sizes[axis + 2] + padding[axis] ? extent - 1
-                                                                                  : extent;
-  }
-  Sizes output() const { return {sizes[0], sizes[1], output(0), output(1)}; }
+  Sizes output() const { return windows.output(sizes); }
 };
 
 /// Like normal numbers, but any two in a window differ, also in bf16: which of two equal ones gets
@@ -59,9 +39,10 @@ struct MaxPoolShape {
 /// has the integers up to 256.
 at::Tensor without_ties(const MaxPoolShape& s, RandomInputs& draws) {
   constexpr double kScale = 64;
-  const int64_t columns = s.dilation[1] * s.kernel[1];
-  const int64_t numbers = s.dilation[0] * s.kernel[0] * columns;
-  const at::Tensor row = at::arange(s.sizes[2], at::kFloat).remainder(s.dilation[0] * s.kernel[0]);
+  const auto& [kernel, stride, padding, dilation, ceil] = s.windows;
+  const int64_t columns = dilation[1] * kernel[1];
+  const int64_t numbers = dilation[0] * kernel[0] * columns;
+  const at::Tensor row = at::arange(s.sizes[2], at::kFloat).remainder(dilation[0] * kernel[0]);
   const at::Tensor number = (row * columns).unsqueeze(1) +
                             at::arange(s.sizes[3], at::kFloat).remainder(columns).unsqueeze(0);
   const int64_t most = std::max<int64_t>(256 / numbers - 1, 0);
@@ -91,47 +72,32 @@ class MaxPool final : public Op {
   }
 
   Call call(const Tensors& in) const override {
-    const auto forward = [s = shape_, x = in[0]] {
+    const auto forward = [s = shape_.windows, x = in[0]] {
       return at::max_pool2d_with_indices(x, s.kernel, s.stride, s.padding, s.dilation, s.ceil);
     };
     if (pass_ == Pass::kForward) return [forward]() -> Tensors { return {std::get<0>(forward())}; };
-    return [s = shape_, x = in[0], g = in[1], indices = std::get<1>(forward())]() -> Tensors {
-      return {at::max_pool2d_with_indices_backward(g, x, s.kernel, s.stride, s.padding, s.dilation,
-                                                   s.ceil, indices)};
-    };
+    return
+        [s = shape_.windows, x = in[0], g = in[1], indices = std::get<1>(forward())]() -> Tensors {
+          return {at::max_pool2d_with_indices_backward(g, x, s.kernel, s.stride, s.padding,
+                                                       s.dilation, s.ceil, indices)};
+        };
   }
 
   /// cuDNN has no dilated windows and none that end outside the padded image.
   std::vector<Backend> backends() const override {
-    bool cudnn = true;
-    for (const std::size_t axis : {0U, 1U}) {
-      const int64_t end = (shape_.output(axis) - 1) * shape_.stride[axis] + shape_.kernel[axis];
-      cudnn = cudnn && shape_.dilation[axis] == 1 &&
-              end <= shape_.sizes[axis + 2] + 2 * shape_.padding[axis];
-    }
+    const bool cudnn =
+        shape_.windows.dilation == Pair{1, 1} && shape_.windows.end_inside(shape_.sizes);
     if (!cudnn) return {Backend::kTorch, Backend::kOneDnn};
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
   }
 
   /// The gradients from windows that share a pixel may nearly cancel.
   double tolerance_factor(fixtures::Precision /*precision*/) const override {
-    if (pass_ == Pass::kForward) return 1;
-    double shared = 1;
-    for (const std::size_t axis : {0U, 1U})
-      shared *= std::ceil(static_cast<double>(shape_.kernel[axis]) /
-                          static_cast<double>(shape_.stride[axis]));
-    return shared;
+    return pass_ == Pass::kForward ? 1 : shape_.windows.overlap();
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {
-    return pool_problem(in, out,
-                        {.kind = PoolProblem::Kind::kMax,
-                         .x = {},
-                         .y = {},
-                         .kernel = shape_.kernel,
-                         .stride = shape_.stride,
-                         .padding = shape_.padding,
-                         .dilation = shape_.dilation});
+    return pool_problem(in, out, PoolProblem::Kind::kMax, shape_.windows);
   }
 
  private:
@@ -146,11 +112,11 @@ std::vector<MatchedOp> match_max_pool(const ObservedCall& call) {
   if (arguments[x].toTensor().dim() != 4) return {};
   const Pair kernel = pair_argument(arguments[x + 1]);
   return {matched(call, MaxPoolShape{.sizes = arguments[x].toTensor().sizes().vec(),
-                                     .kernel = kernel,
-                                     .stride = pair_argument(arguments[x + 2], kernel),
-                                     .padding = pair_argument(arguments[x + 3]),
-                                     .dilation = pair_argument(arguments[x + 4]),
-                                     .ceil = arguments[x + 5].toBool()})};
+                                     .windows = {.kernel = kernel,
+                                                 .stride = pair_argument(arguments[x + 2], kernel),
+                                                 .padding = pair_argument(arguments[x + 3]),
+                                                 .dilation = pair_argument(arguments[x + 4]),
+                                                 .ceil = arguments[x + 5].toBool()}})};
 }
 
 }  // namespace

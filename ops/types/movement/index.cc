@@ -1,0 +1,231 @@
+#include <ATen/ops/index_put.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/index_select_backward.h>
+#include <c10/util/accumulate.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/core/call_args.h"
+#include "ops/core/op.h"
+#include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
+
+namespace fathom::ops {
+namespace {
+
+struct IndexShape {
+  Sizes sizes;  ///< [outer, extent] or [outer, extent, inner]
+  int64_t picks;
+
+  void visit(Fields& fields) {
+    fields.sizes("sizes", sizes);
+    fields.require(sizes.size() == 2 || sizes.size() == 3,
+                   "\"sizes\" are not [outer, extent] or [outer, extent, inner]");
+    fields.extent("picks", picks);
+  }
+
+  Sizes picked() const {
+    Sizes all = sizes;
+    all[1] = picks;
+    return all;
+  }
+};
+
+struct IndexPutShape {
+  IndexShape index;
+  bool accumulate;  ///< adds to the elements instead of replacing them
+
+  void visit(Fields& fields) {
+    index.visit(fields);
+    fields.flag("accumulate", accumulate);
+    fields.require(accumulate || index.picks <= index.sizes[1],
+                   "\"picks\" is larger than the dimension, expected \"accumulate\"");
+  }
+};
+
+/// The memory of x that an index does not touch, in elements.
+double untouched(const IndexShape& shape) {
+  return std::max(elements(shape.sizes) - elements(shape.picked()), 0.0);
+}
+
+/// Sums of many summands with a pick, in the type of the tensor.
+double summands(const IndexShape& shape) {
+  return 1 + std::sqrt(static_cast<double>(shape.picks) / static_cast<double>(shape.sizes[1]));
+}
+
+/// Picks whole slices along the second dimension. Forward: {x, index [picks]} gives {y}. Backward:
+/// {x, index, g}, with g of the shape of y, gives {dx}.
+class Index final : public Op {
+ public:
+  Index(IndexShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
+
+  /// Forward reads only the picked slices of x; backward writes all of dx.
+  Cost cost(fixtures::Precision precision) const override {
+    const double y = elements(shape_.picked());
+    return {.flops = 0,
+            .bytes = kIndexBytes * static_cast<double>(shape_.picks) +
+                     element_bytes(precision) *
+                         (y + (pass_ == Pass::kForward ? y : elements(shape_.sizes)))};
+  }
+
+  double untouched_bytes(fixtures::Precision precision) const override {
+    return pass_ == Pass::kForward ? element_bytes(precision) * untouched(shape_) : 0;
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    RandomInputs draws(seed);
+    Tensors made{draws.normal(shape_.sizes), draws.integers({shape_.picks}, 0, shape_.sizes[1])};
+    if (pass_ == Pass::kBackward) made.push_back(draws.normal(shape_.picked()));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    if (pass_ == Pass::kForward) {
+      return [x = in[0], index = in[1]]() -> Tensors { return {at::index_select(x, 1, index)}; };
+    }
+    return [sizes = shape_.sizes, index = in[1], g = in[2]]() -> Tensors {
+      return {at::index_select_backward(g, sizes, 1, index)};
+    };
+  }
+
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    return pass_ == Pass::kForward ? 1 : summands(shape_);
+  }
+
+ private:
+  IndexShape shape_;
+  Pass pass_;
+};
+
+/// Writes slices of x along the second dimension: {x, index [picks], values} gives {x}. Without
+/// `accumulate` the indices differ.
+class IndexPut final : public Op {
+ public:
+  IndexPut(IndexPutShape shape, Pass /*pass*/) : shape_(std::move(shape)) {}
+
+  Cost cost(fixtures::Precision precision) const override {
+    const double values = elements(shape_.index.picked());
+    return {.flops = shape_.accumulate ? values : 0,
+            .bytes = kIndexBytes * static_cast<double>(shape_.index.picks) +
+                     element_bytes(precision) * (shape_.accumulate ? 3 : 2) * values};
+  }
+
+  double untouched_bytes(fixtures::Precision precision) const override {
+    return element_bytes(precision) * untouched(shape_.index);
+  }
+
+  Tensors inputs(uint64_t seed) const override {
+    RandomInputs draws(seed);
+    const auto& [sizes, picks] = shape_.index;
+    const at::Tensor index = shape_.accumulate
+                                 ? draws.integers({picks}, 0, sizes[1])
+                                 : draws.uniform({sizes[1]}, 0, 1).argsort().narrow(0, 0, picks);
+    return {draws.normal(sizes), index, draws.normal(shape_.index.picked())};
+  }
+
+  Call call(const Tensors& in) const override {
+    c10::List<std::optional<at::Tensor>> indices;
+    indices.push_back(std::nullopt);  // all of the first dimension
+    indices.push_back(in[1]);
+    return [indices, x = in[0], values = in[2], accumulate = shape_.accumulate]() -> Tensors {
+      return {x.index_put_(indices, values, accumulate)};
+    };
+  }
+
+  bool in_place() const override { return true; }
+
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    return summands(shape_.index);
+  }
+
+ private:
+  IndexPutShape shape_;
+};
+
+/// The one list of positions that `indices` give: adjacent tensors of integers that pick from a
+/// flattened x. `picks` is 0 where they are something else, such as a mask.
+IndexShape picked_by(at::IntArrayRef sizes, const c10::IValue& indices) {
+  IndexShape none{.sizes = {}, .picks = 0};
+  int64_t first = -1;
+  int64_t last = -1;
+  int64_t picks = 1;
+  int64_t dim = 0;
+  for (const c10::IValue& index : indices.toListRef()) {
+    if (given(index)) {
+      const at::Tensor& one = index.toTensor();
+      if (one.scalar_type() != at::kLong || (first >= 0 && last != dim - 1)) return none;
+      if (first < 0) first = dim;
+      last = dim;
+      picks = std::max(picks, one.numel());
+    }
+    ++dim;
+  }
+  if (first < 0) return none;
+  const auto begin = static_cast<std::size_t>(first);
+  const auto end = static_cast<std::size_t>(last) + 1;
+  return {.sizes = {c10::multiply_integers(sizes.slice(0, begin)),
+                    c10::multiply_integers(sizes.slice(begin, end - begin)),
+                    c10::multiply_integers(sizes.slice(end))},
+          .picks = picks};
+}
+
+/// index(x, indices), index_select(x, dim, index), index_select_backward(g, sizes, dim, index).
+std::vector<MatchedOp> match_index(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (!is_plain(arguments[0])) return {};
+  const at::Tensor& first = arguments[0].toTensor();
+  IndexShape shape;
+  if (call.name == "aten::index") {
+    shape = picked_by(first.sizes(), arguments[1]);
+  } else {
+    const Sizes sizes = is_gradient(call) ? arguments[1].toIntVector() : first.sizes().vec();
+    if (sizes.empty()) return {};
+    const std::size_t dim = is_gradient(call) ? 2 : 1;
+    shape = {.sizes = around(sizes, arguments[dim].toInt()),
+             .picks = arguments[dim + 1].toTensor().numel()};
+  }
+  if (shape.picks == 0) return {};
+  if (shape.sizes.size() == 3 && shape.sizes[2] == 1) shape.sizes.pop_back();
+  return {matched(call, std::move(shape))};
+}
+
+/// index_put_(x, indices, values, accumulate).
+std::vector<MatchedOp> match_index_put(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (!is_plain(arguments[0])) return {};
+  IndexShape shape = picked_by(arguments[0].toTensor().sizes(), arguments[1]);
+  if (shape.picks == 0) return {};
+  const bool accumulate = arguments[3].toBool();
+  if (!accumulate && shape.picks > shape.sizes[1]) return {};  // some elements are written twice
+  if (shape.sizes[2] == 1) shape.sizes.pop_back();
+  return {
+      matched(Pass::kForward, IndexPutShape{.index = std::move(shape), .accumulate = accumulate})};
+}
+
+}  // namespace
+
+OpType index_type() {
+  return {.name = "index",
+          .op_class = OpClass::kMovement,
+          .aten = {"index", "index_select", "index_select_backward"},
+          .passes = {Pass::kForward, Pass::kBackward},
+          .examples = {R"({"sizes": [1, 11, 4], "picks": 5})", R"({"sizes": [3, 5], "picks": 7})"},
+          .fields = fields_of<IndexShape>,
+          .make = make_op<Index, IndexShape>,
+          .match = match_index};
+}
+
+OpType index_put_type() {
+  return {.name = "index_put",
+          .op_class = OpClass::kMovement,
+          .aten = {"index_put_", "_index_put_impl_", "index_put"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [1, 11, 4], "picks": 5, "accumulate": true})",
+                       R"({"sizes": [3, 5], "picks": 3})"},
+          .fields = fields_of<IndexPutShape>,
+          .make = make_op<IndexPut, IndexPutShape>,
+          .match = match_index_put};
+}
+
+}  // namespace fathom::ops
