@@ -28,6 +28,7 @@ std::unique_ptr<Workload> make_speech_150(Scale scale);
 std::unique_ptr<Workload> make_speech_repo(Scale scale);
 std::unique_ptr<Workload> make_vgg(Scale scale);
 std::unique_ptr<Workload> make_vgg_repo(Scale scale);
+std::unique_ptr<Workload> make_wgan(Scale scale);
 
 namespace {
 
@@ -52,7 +53,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 184'537'600,
        .infer_macs = 696'537'600,
-       .unseen_macs = 12'800,  // logits of the labels
+       .other_macs = 12'800,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .studies = {.brief = kStepTimes, .full = kStepTimes},
        .make = make_seq2seq},
@@ -62,7 +63,7 @@ const std::vector<WorkloadRow>& workloads() {
        .batch = 32,
        .parameters = 1'800,
        .macs = 4'120,
-       .unseen_macs = 1'320,  // position encoding
+       .other_macs = 1'320,  // position encoding
        .optimizer = "Adam 0.01, clip 40, noise 0.001",
        .optimizer_slots = 2,
        .studies = {.brief = kStepTimes, .full = kStepTimes},
@@ -73,7 +74,7 @@ const std::vector<WorkloadRow>& workloads() {
        .batch = 32,
        .parameters = 25'356'350,
        .macs = 39'691'911'168,
-       .unseen_macs = 8'388'608,  // recurrent product of the first frame, which is skipped
+       .other_macs = 8'388'608,  // recurrent product of the first frame, which is skipped
        .optimizer = "SGD 0.01, norm 5",
        .studies = {.full = kStepTimes},
        .make = make_speech},
@@ -147,6 +148,17 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer = "SGD 0.0125, momentum 0.9, weight decay 1e-4",
        .optimizer_slots = 1,
        .make = make_inception_v3},
+      {.name = "wgan",
+       .paper = "WGAN-GP, Gulrajani et al. 2017, residual networks",
+       .dataset = "ImageNet 64x64",
+       .batch = 16,
+       .parameters = 16'032'324,
+       .macs = 3'483'901'952,
+       .infer_macs = 1'786'511'360,
+       .step_macs = 119'416'414'208,
+       .optimizer = "Adam 1e-4, beta 0 and 0.9",
+       .optimizer_slots = 2,
+       .make = make_wgan},
       {.name = "seq2seq_5x10",
        .variant_of = "seq2seq",
        .paper = "the same network, 5 and 10 positions",
@@ -155,7 +167,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 31'813'120,
        .infer_macs = 134'213'120,
-       .unseen_macs = 2'560,  // logits of the labels
+       .other_macs = 2'560,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_5x10},
       {.name = "seq2seq_10x15",
@@ -166,7 +178,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 51'854'080,
        .infer_macs = 205'454'080,
-       .unseen_macs = 3'840,  // logits of the labels
+       .other_macs = 3'840,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_10x15},
       {.name = "seq2seq_20x25",
@@ -177,7 +189,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 92'012'800,
        .infer_macs = 348'012'800,
-       .unseen_macs = 6'400,  // logits of the labels
+       .other_macs = 6'400,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_20x25},
       {.name = "speech_150",
@@ -187,7 +199,7 @@ const std::vector<WorkloadRow>& workloads() {
        .batch = 32,
        .parameters = 25'356'350,
        .macs = 3'801'907'200,
-       .unseen_macs = 8'388'608,
+       .other_macs = 8'388'608,
        .optimizer = "SGD 0.01, norm 5",
        .studies = {.brief = kSteps},
        .make = make_speech_150},
@@ -272,8 +284,9 @@ std::string workloads_markdown() {
     table << "| " << row.name << " | " << row.paper << " | " << row.dataset << " | " << row.batch
           << (row.infer_batch > 0 ? " / " + std::to_string(row.infer_batch) : "") << " | "
           << grouped(row.parameters) << " | " << grouped(row.macs)
-          << (row.infer_macs > 0 ? " / " + grouped(row.infer_macs) : "") << " | " << row.optimizer
-          << " |\n";
+          << (row.infer_macs > 0 ? " / " + grouped(row.infer_macs) : "")
+          << (row.step_macs > 0 ? "; " + grouped(row.step_macs) + " a training step" : "") << " | "
+          << row.optimizer << " |\n";
   }
   return table.str();
 }

@@ -77,14 +77,20 @@ std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRo
   return {batches.begin(), batches.end()};
 }
 
-/// A backward pass takes two multiply-adds for each one of the forward pass. An update reads and
-/// writes each parameter several times.
+/// MACs of a step of one sample. A backward pass takes two for each one of the forward pass.
+int64_t rough_macs(const models::WorkloadRow& workload, models::Mode mode) {
+  if (mode == models::Mode::kTrain) {
+    return workload.step_macs > 0 ? workload.step_macs : 3 * workload.macs;
+  }
+  return workload.infer_macs > 0 ? workload.infer_macs : workload.macs;
+}
+
+/// An update reads and writes each parameter several times.
 ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOptions& step) {
   const bool train = step.mode == models::Mode::kTrain;
-  const auto macs =
-      static_cast<double>(!train && workload.infer_macs > 0 ? workload.infer_macs : workload.macs);
+  const auto macs = static_cast<double>(rough_macs(workload, step.mode));
   const auto parameters = static_cast<double>(workload.parameters);
-  return {.flops = (train ? 3 : 1) * 2 * macs * static_cast<double>(step.batch),
+  return {.flops = 2 * macs * static_cast<double>(step.batch),
           .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
 }
 

@@ -12,6 +12,7 @@ from eager_steps.images import alexnet, image_step, inception_v3, residual, resn
 from eager_steps.memnet import memnet
 from eager_steps.seq2seq import seq2seq
 from eager_steps.speech import speech
+from eager_steps.wgan import wgan
 
 WORKLOADS = {
     "seq2seq": seq2seq,
@@ -24,4 +25,5 @@ WORKLOADS = {
     "deepq": deepq,
     "resnet50": functools.partial(image_step, resnet50, 32),
     "inception_v3": functools.partial(image_step, inception_v3, 32, side=299),
+    "wgan": wgan,
 }

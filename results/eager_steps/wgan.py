@@ -1,0 +1,90 @@
+"""WGAN-GP: models/tbd/wgan.cc's residual generator and critic."""
+
+from eager_steps.step import inference
+
+NOISE = 128
+WIDTHS = (512, 512, 256, 128, 64)  # from 4 x 4 to 64 x 64 pixels
+CRITIC_UPDATES = 5
+
+
+def networks(torch):
+    """The generator and the critic."""
+    nn = torch.nn
+
+    def convolution(inputs, outputs, kernel, bias=True):
+        return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=bias)
+
+    def batch_norm(channels):
+        return nn.BatchNorm2d(channels, track_running_stats=False)
+
+    def layer_norm(channels):
+        return nn.GroupNorm(1, channels)
+
+    class Residual(nn.Module):
+        def __init__(self, path, shortcut):
+            super().__init__()
+            self.path = nn.Sequential(*path)
+            self.shortcut = nn.Sequential(*shortcut)
+
+        def forward(self, x):
+            return self.path(x) + self.shortcut(x)
+
+    def up_block(inputs, outputs):
+        first = (batch_norm(inputs), nn.ReLU(), nn.Upsample(scale_factor=2))
+        first += (convolution(inputs, outputs, 3, bias=False),)
+        second = (batch_norm(outputs), nn.ReLU(), convolution(outputs, outputs, 3))
+        return Residual(
+            first + second, (nn.Upsample(scale_factor=2), convolution(inputs, outputs, 1))
+        )
+
+    def down_block(inputs, outputs):
+        first = (layer_norm(inputs), nn.ReLU(), convolution(inputs, inputs, 3, bias=False))
+        second = (layer_norm(inputs), nn.ReLU(), convolution(inputs, outputs, 3), nn.AvgPool2d(2))
+        return Residual(first + second, (nn.AvgPool2d(2), convolution(inputs, outputs, 1)))
+
+    generator = nn.Sequential(
+        *(nn.Linear(NOISE, WIDTHS[0] * 16), nn.Unflatten(1, (WIDTHS[0], 4, 4))),
+        *(up_block(*widths) for widths in zip(WIDTHS, WIDTHS[1:])),
+        *(batch_norm(WIDTHS[-1]), nn.ReLU(), convolution(WIDTHS[-1], 3, 3), nn.Tanh()),
+    )
+    critic = nn.Sequential(
+        convolution(3, WIDTHS[-1], 3),
+        *(down_block(*widths) for widths in zip(WIDTHS[::-1], WIDTHS[-2::-1])),
+        *(nn.Flatten(), nn.Linear(WIDTHS[0] * 16, 1)),
+    )
+    return generator, critic
+
+
+def critic_loss(torch, critic, real, made_up):
+    share = torch.rand(len(real), 1, 1, 1)
+    between = (real + share * (made_up - real)).requires_grad_()
+    values = critic(between).sum()
+    (gradient,) = torch.autograd.grad(values, between, create_graph=True)
+    penalty = 10 * (gradient.flatten(1).norm(2, 1) - 1).square().mean()
+    return critic(made_up).mean() - critic(real).mean() + penalty
+
+
+def wgan(torch, mode, batch=16):
+    """A step: one update of the generator, then five of the critic."""
+    generator, critic = networks(torch)
+    if mode == "infer":
+        return inference(torch, generator, torch.randn(batch, NOISE))
+    real = torch.rand(CRITIC_UPDATES, batch, 3, 64, 64) * 2 - 1
+    adams = [
+        torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0, 0.9)) for net in (generator, critic)
+    ]
+
+    def step():
+        critic.requires_grad_(False)
+        adams[0].zero_grad()
+        (-critic(generator(torch.randn(batch, NOISE))).mean()).backward()
+        adams[0].step()
+        critic.requires_grad_(True)
+        for images in real:
+            with torch.no_grad():
+                made_up = generator(torch.randn(batch, NOISE))
+            adams[1].zero_grad()
+            critic_loss(torch, critic, images, made_up).backward()
+            adams[1].step()
+
+    return step
