@@ -14,6 +14,7 @@ std::unique_ptr<Workload> make_autoenc(Scale scale);
 std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
 std::unique_ptr<Workload> make_deepq(Scale scale);
 std::unique_ptr<Workload> make_deepq_2013(Scale scale);
+std::unique_ptr<Workload> make_faster_rcnn(Scale scale);
 std::unique_ptr<Workload> make_inception_v3(Scale scale);
 std::unique_ptr<Workload> make_memnet(Scale scale);
 std::unique_ptr<Workload> make_residual(Scale scale);
@@ -159,6 +160,16 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer = "Adam 1e-4, beta 0 and 0.9",
        .optimizer_slots = 2,
        .make = make_wgan},
+      {.name = "faster_rcnn",
+       .paper = "Faster R-CNN, Ren et al. 2015, ResNet-101 C4, 128 regions",
+       .dataset = "VOC2007",
+       .batch = 1,
+       .parameters = 47'129'750,
+       .macs = 180'380'514'304,
+       .infer_macs = 319'606'528'000,
+       .optimizer = "SGD 0.001, momentum 0.9, weight decay 5e-4",
+       .optimizer_slots = 1,
+       .make = make_faster_rcnn},
       {.name = "seq2seq_5x10",
        .variant_of = "seq2seq",
        .paper = "the same network, 5 and 10 positions",

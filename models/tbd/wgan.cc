@@ -4,9 +4,11 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/cloneable.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
@@ -84,14 +86,14 @@ TORCH_MODULE(Residual);
 Residual up_block(int64_t in, int64_t out) {
   const nn::Sequential path(batch_norm(in), nn::ReLU(), doubled(), convolution(in, out, 3, false),
                             batch_norm(out), nn::ReLU(), convolution(out, out, 3));
-  return {path, nn::Sequential(doubled(), convolution(in, out, 1))};
+  return Residual(path, nn::Sequential(doubled(), convolution(in, out, 1)));
 }
 
 /// [N, in, S, S] to [N, out, S / 2, S / 2].
 Residual down_block(int64_t in, int64_t out) {
   const nn::Sequential path(layer_norm(in), nn::ReLU(), convolution(in, in, 3, false),
                             layer_norm(in), nn::ReLU(), convolution(in, out, 3), nn::AvgPool2d(2));
-  return {path, nn::Sequential(nn::AvgPool2d(2), convolution(in, out, 1))};
+  return Residual(path, nn::Sequential(nn::AvgPool2d(2), convolution(in, out, 1)));
 }
 
 /// Glorot's uniform distribution, sqrt(2) wider for convolutions after a ReLU; biases are 0.
@@ -110,7 +112,7 @@ void initialise(nn::Module& net) {
 }
 
 /// Noise [N, noise] to images [N, 3, S, S] in [-1, 1].
-nn::Sequential generator(const Sizes& sizes) {
+nn::Sequential generator_net(const Sizes& sizes) {
   const auto& widths = sizes.widths;
   nn::Sequential layers(nn::Linear(sizes.noise, widths[0] * 4 * 4),
                         nn::Unflatten(nn::UnflattenOptions(1, {widths[0], 4, 4})));
@@ -126,7 +128,7 @@ nn::Sequential generator(const Sizes& sizes) {
 }
 
 /// Images [N, 3, S, S] to values [N, 1].
-nn::Sequential critic(const Sizes& sizes) {
+nn::Sequential critic_net(const Sizes& sizes) {
   const auto& widths = sizes.widths;
   nn::Sequential layers(convolution(3, widths.back(), 3));
   for (std::size_t i = widths.size() - 1; i > 0; --i) {
@@ -138,14 +140,11 @@ nn::Sequential critic(const Sizes& sizes) {
   return layers;
 }
 
-struct NetworksImpl : nn::Cloneable<NetworksImpl> {
-  explicit NetworksImpl(const Sizes& sizes) : sizes(sizes) { NetworksImpl::reset(); }
-  void reset() override {
-    generator = register_module("generator", models::generator(sizes));
-    critic = register_module("critic", models::critic(sizes));
-  }
+struct NetworksImpl : nn::Module {
+  explicit NetworksImpl(const Sizes& sizes)
+      : generator(register_module("generator", generator_net(sizes))),
+        critic(register_module("critic", critic_net(sizes))) {}
 
-  Sizes sizes;
   nn::Sequential generator;
   nn::Sequential critic;
 };
