@@ -1,6 +1,5 @@
 #include "ops/kernels/roi_align.h"
 
-#include <ATen/Dispatch.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/avg_pool2d.h>
