@@ -168,6 +168,10 @@ class Conv2d final : public Op {
     };
   }
 
+  Backend backend_in_steps(fixtures::Device /*device*/) const override {
+    return pass_ == Pass::kDoubleBackward ? Backend::kNative : Backend::kTorch;
+  }
+
   /// Winograd's transforms in fp32 have rare errors of ten times the usual tolerance, relative to
   /// the result's root mean square. That of all errors is no larger than usual.
   void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision precision,
