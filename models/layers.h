@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 
+#include "ops/kernels/convolution_double_backward.h"
 #include "ops/kernels/local_response_norm.h"
 
 namespace fathom::models {
@@ -24,6 +26,18 @@ class LocalResponseNormImpl : public torch::nn::Cloneable<LocalResponseNormImpl>
   ops::LocalResponseNormOptions norm_;
 };
 TORCH_MODULE(LocalResponseNorm);
+
+/// ops::twice_differentiable_conv2d() as a layer, for padding by numbers of pixels.
+class TwiceDifferentiableConv2dImpl : public torch::nn::Conv2dImpl {
+ public:
+  using Conv2dImpl::Conv2dImpl;
+  at::Tensor forward(const at::Tensor& x) {
+    const auto& padding = std::get<torch::ExpandingArray<2>>(options.padding());
+    return ops::twice_differentiable_conv2d(
+        x, weight, bias, {*options.stride(), *padding, *options.dilation(), options.groups()});
+  }
+};
+TORCH_MODULE(TwiceDifferentiableConv2d);
 
 /// TensorFlow's SAME padding for a square window: pads [N, C, S, S] with `value`, so that an
 /// unpadded window of size `kernel` with `stride` gives ceil(S / stride) outputs a side. If the

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "fixtures/images/small_images.h"
+#include "models/layers.h"
 #include "models/optimizers.h"
 #include "models/table.h"
 #include "models/workload.h"
@@ -46,8 +47,18 @@ constexpr double kRate = 1e-4;
 constexpr double kBeta1 = 0;
 constexpr double kBeta2 = 0.9;
 
+nn::Conv2dOptions keeping_size(int64_t in, int64_t out, int64_t kernel, bool bias) {
+  return nn::Conv2dOptions(in, out, kernel).padding(kernel / 2).bias(bias);
+}
+
 nn::Conv2d convolution(int64_t in, int64_t out, int64_t kernel, bool bias = true) {
-  return nn::Conv2d(nn::Conv2dOptions(in, out, kernel).padding(kernel / 2).bias(bias));
+  return nn::Conv2d(keeping_size(in, out, kernel, bias));
+}
+
+/// The gradient penalty differentiates the critic's gradients.
+TwiceDifferentiableConv2d critic_convolution(int64_t in, int64_t out, int64_t kernel,
+                                             bool bias = true) {
+  return TwiceDifferentiableConv2d(keeping_size(in, out, kernel, bias));
 }
 
 nn::Upsample doubled() {
@@ -91,9 +102,10 @@ Residual up_block(int64_t in, int64_t out) {
 
 /// [N, in, S, S] to [N, out, S / 2, S / 2].
 Residual down_block(int64_t in, int64_t out) {
-  const nn::Sequential path(layer_norm(in), nn::ReLU(), convolution(in, in, 3, false),
-                            layer_norm(in), nn::ReLU(), convolution(in, out, 3), nn::AvgPool2d(2));
-  return Residual(path, nn::Sequential(nn::AvgPool2d(2), convolution(in, out, 1)));
+  const nn::Sequential path(layer_norm(in), nn::ReLU(), critic_convolution(in, in, 3, false),
+                            layer_norm(in), nn::ReLU(), critic_convolution(in, out, 3),
+                            nn::AvgPool2d(2));
+  return Residual(path, nn::Sequential(nn::AvgPool2d(2), critic_convolution(in, out, 1)));
 }
 
 /// Glorot's uniform distribution, sqrt(2) wider for convolutions after a ReLU; biases are 0.
@@ -130,7 +142,7 @@ nn::Sequential generator_net(const Sizes& sizes) {
 /// Images [N, 3, S, S] to values [N, 1].
 nn::Sequential critic_net(const Sizes& sizes) {
   const auto& widths = sizes.widths;
-  nn::Sequential layers(convolution(3, widths.back(), 3));
+  nn::Sequential layers(critic_convolution(3, widths.back(), 3));
   for (std::size_t i = widths.size() - 1; i > 0; --i) {
     layers->push_back(down_block(widths[i], widths[i - 1]));
   }

@@ -12,7 +12,7 @@
 namespace fathom::ops {
 namespace {
 
-/// Σ outputs · gradients over the floating-point outputs of the forward pass.
+/// Σ outputs · gradients over the floating-point outputs of the differentiated pass.
 double weighed(const Op& forward, Tensors inputs, const Tensors& gradients, bool scores) {
   // The gradient of ctc_loss is that of the scores before the softmax.
   if (scores) inputs[0] = at::log_softmax(inputs[0], 2);
@@ -43,7 +43,8 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
   constexpr double kStep = 1e-5;
   const auto& one = GetParam();
   const std::string_view type = one.type;
-  const auto forward = make_op(type, kForward, one.fields);
+  const bool again = one.pass == Pass::kDoubleBackward;
+  const auto forward = make_op(type, again ? Pass::kDgrad : kForward, one.fields);
   const auto backward = make_op(one);
   Tensors inputs = converted(forward->inputs(7), at::kDouble, at::kCPU);
   Tensors given = converted(backward->inputs(7), at::kDouble, at::kCPU);
@@ -56,6 +57,10 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
     gradients = {given[2]};
     given[0] = forward->call(inputs)()[0];
     given[1] = inputs[1];
+  } else if (again) {  // {x, weight, g, ddx}
+    leaves = {2, 1};
+    gradients = {given[3]};
+    std::copy(inputs.begin(), inputs.end(), given.begin());
   } else if (type == "conv2d") {  // {x, weight, g}
     gradients = {given[2]};
     const bool bias = inputs.size() == 3;

@@ -9,30 +9,43 @@ namespace {
 
 using List = CustomFunction::List;
 
-/// Holds `backward` as an IValue, the type of the data that autograd saves with a node.
+/// Holds the backward pass as an IValue, the type of the data that autograd saves with a node.
 struct Backward final : torch::CustomClassHolder {
-  explicit Backward(const CustomFunction& function) : backward(function.backward) {}
+  Backward(const CustomFunction& function, std::size_t input_count)
+      : backward(function.backward), selective(function.selective_backward), inputs(input_count) {}
 
   decltype(CustomFunction::backward) backward;
+  decltype(CustomFunction::selective_backward) selective;
+  std::size_t inputs;
 };
 
 class Function : public torch::autograd::Function<Function> {
  public:
-  static List forward(torch::autograd::AutogradContext* context, at::TensorList /*inputs*/,
+  static List forward(torch::autograd::AutogradContext* context, at::TensorList inputs,
                       const CustomFunction& function) {
     auto [outputs, saved] = function.forward();
     context->save_for_backward(std::move(saved));
+    context->set_materialize_grads(function.selective_backward == nullptr);
     context->saved_data["backward"] =
-        c10::IValue::make_capsule(c10::make_intrusive<Backward>(function));
+        c10::IValue::make_capsule(c10::make_intrusive<Backward>(function, inputs.size()));
     return outputs;
   }
 
   static List backward(torch::autograd::AutogradContext* context, const List& gradients) {
     const auto holder = context->saved_data["backward"].toCapsule();
-    List found =
-        static_cast<const Backward&>(*holder).backward(context->get_saved_variables(), gradients);
+    List found = run(static_cast<const Backward&>(*holder), *context, gradients);
     found.emplace_back();  // no gradient for `function`
     return found;
+  }
+
+ private:
+  static List run(const Backward& pass, const torch::autograd::AutogradContext& context,
+                  const List& gradients) {
+    if (pass.selective == nullptr) return pass.backward(context.get_saved_variables(), gradients);
+    std::vector<bool> wanted;
+    for (std::size_t i = 0; i < pass.inputs; ++i) wanted.push_back(context.needs_input_grad(i));
+    return pass.selective(
+        {.saved = context.get_saved_variables(), .gradients = gradients, .wanted = wanted});
   }
 };
 

@@ -16,10 +16,19 @@ struct CustomFunction {
     List saved;  ///< inputs and outputs that backward reads
   };
 
+  /// What a backward pass needs.
+  struct Request {
+    List saved;
+    List gradients;            ///< of the outputs; undefined where an output has none
+    std::vector<bool> wanted;  ///< for each input, whether its gradient is needed
+  };
+
   std::function<Result()> forward;  ///< runs once, without autograd
   /// Gradients of the inputs from the saved tensors and the gradients of the outputs, all of which
   /// are defined.
-  std::function<List(const List& saved, const List& gradients)> backward;
+  std::function<List(const List& saved, const List& gradients)> backward = nullptr;
+  /// In place of `backward`: may leave gradients undefined that are not wanted or 0.
+  std::function<List(const Request&)> selective_backward = nullptr;
 };
 
 /// Runs `function`, records it in autograd's graph as a function of `inputs`, and returns its

@@ -1,3 +1,4 @@
+#include <ATen/ops/_convolution_double_backward.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
@@ -8,6 +9,7 @@
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/kernels/convolution_double_backward.h"
 
 namespace fathom::ops {
 namespace {
@@ -82,12 +84,16 @@ double macs(const Conv2dShape& shape) {
   return channel_macs(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
 }
 
+/// Of the gradients {dg, dx, dw} of dx and dw, those that a double backward pass gives.
+constexpr std::array<bool, 3> kWantsBoth{true, false, true};
+
 /// {height, width} of y.
 Pair output(const Conv2dShape& shape) { return {output_extent(shape, 0), output_extent(shape, 1)}; }
 
 /// Forward: {x [N, C, H, W], weight [K, C / groups, R, S]} or {x, weight, bias [K]} gives
 /// {y [N, K, P, Q]}. Gradients: {x, weight, g}, with g of the shape of y, gives {dx} (dgrad), or
-/// {dw} or {dw, dbias} (wgrad).
+/// {dw} or {dw, dbias} (wgrad). Double backward: {x, weight, g, ddx}, with ddx the gradient of dx,
+/// gives the gradients {dg, dw} of dx.
 class Conv2d final : public Op {
  public:
   Conv2d(const Conv2dShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
@@ -97,7 +103,12 @@ class Conv2d final : public Op {
     const double x = elements({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]});
     const double w = elements(weight_sizes());
     const double y = elements({shape_.batch, shape_.out_channels, height, width});
-    // Each pass reads two of x, w and y and writes the third. dgrad does not use the bias.
+    if (pass_ == Pass::kDoubleBackward) {  // reads ddx, w and g, and writes dg and dw
+      return {.flops = 2 * flops(shape_),
+              .bytes = element_bytes(precision) * (x + 2 * w + 2 * y),
+              .macs = 2 * macs(shape_)};
+    }
+    // Each other pass reads two of x, w and y and writes the third. dgrad does not use the bias.
     const double b =
         shape_.bias && pass_ != Pass::kDgrad ? static_cast<double>(shape_.out_channels) : 0.0;
     return {.flops = flops(shape_),
@@ -109,13 +120,15 @@ class Conv2d final : public Op {
     RandomInputs draws(seed);
     const auto [height, width] = output(shape_);
     const auto weights = weight_sizes();
-    Tensors made{draws.normal({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]}),
-                 draws.weight(weights, weights[1] * weights[2] * weights[3])};
+    const std::array<int64_t, 4> image{shape_.batch, shape_.in_channels, shape_.image[0],
+                                       shape_.image[1]};
+    Tensors made{draws.normal(image), draws.weight(weights, weights[1] * weights[2] * weights[3])};
     if (pass_ != Pass::kForward) {
       made.push_back(draws.normal({shape_.batch, shape_.out_channels, height, width}));
     } else if (shape_.bias) {
       made.push_back(draws.normal({shape_.out_channels}));
     }
+    if (pass_ == Pass::kDoubleBackward) made.push_back(draws.normal(image));
     return made;
   }
 
@@ -124,6 +137,14 @@ class Conv2d final : public Op {
     if (pass_ == Pass::kForward) {
       return [s, x = in[0], w = in[1], b = s.bias ? in[2] : at::Tensor()]() -> Tensors {
         return {at::conv2d(x, w, b, s.stride, s.padding, s.dilation, s.groups)};
+      };
+    }
+    if (pass_ == Pass::kDoubleBackward) {
+      return [s, x = in[0], w = in[1], g = in[2], ddx = in[3]]() -> Tensors {
+        const auto [dg, dx, dw] = at::_convolution_double_backward(
+            ddx, {}, {}, g, w, x, s.stride, s.padding, s.dilation, /*transposed=*/false,
+            /*output_padding=*/{0, 0}, s.groups, kWantsBoth);
+        return {dg, dw};
       };
     }
     const std::array<bool, 3> wanted{pass_ == Pass::kDgrad, pass_ == Pass::kWgrad,
@@ -138,6 +159,19 @@ class Conv2d final : public Op {
     };
   }
 
+  Call native(const Tensors& in) const override {
+    if (pass_ != Pass::kDoubleBackward) return nullptr;
+    const ConvolutionOptions options{shape_.stride, shape_.padding, shape_.dilation, shape_.groups};
+    return [options, w = in[1], g = in[2], ddx = in[3]]() -> Tensors {
+      const auto [dg, dw] = convolution_double_backward(ddx, g, w, options);
+      return {dg, dw};
+    };
+  }
+
+  Backend backend_in_steps(fixtures::Device /*device*/) const override {
+    return pass_ == Pass::kDoubleBackward ? Backend::kNative : Backend::kTorch;
+  }
+
   /// Winograd's transforms in fp32 have rare errors of ten times the usual tolerance, relative to
   /// the result's root mean square. That of all errors is no larger than usual.
   void check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision precision,
@@ -148,6 +182,7 @@ class Conv2d final : public Op {
   }
 
   std::vector<Backend> backends() const override {
+    if (pass_ == Pass::kDoubleBackward) return {Backend::kTorch, Backend::kNative};
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
   }
 
@@ -181,21 +216,26 @@ class Conv2d final : public Op {
   Pass pass_;
 };
 
-/// The shape of a call. Image and weight are the arguments from `first` on; stride, padding and
-/// dilation are those from `options` on.
-Conv2dShape shape_of(c10::ArrayRef<const c10::IValue> arguments, std::size_t first,
-                     std::size_t options, std::size_t groups, bool bias) {
-  const at::Tensor& image = arguments[first].toTensor();
-  const at::Tensor& weight = arguments[first + 1].toTensor();
+/// Positions of a call's arguments; padding and dilation follow the stride.
+struct Positions {
+  std::size_t image;
+  std::size_t weight;
+  std::size_t stride;
+  std::size_t groups;
+};
+
+Conv2dShape shape_of(c10::ArrayRef<const c10::IValue> arguments, const Positions& at, bool bias) {
+  const at::Tensor& image = arguments[at.image].toTensor();
+  const at::Tensor& weight = arguments[at.weight].toTensor();
   return {.batch = image.size(0),
           .in_channels = image.size(1),
           .out_channels = weight.size(0),
           .image = {image.size(2), image.size(3)},
           .kernel = {weight.size(2), weight.size(3)},
-          .stride = pair_argument(arguments[options]),
-          .padding = pair_argument(arguments[options + 1]),
-          .dilation = pair_argument(arguments[options + 2]),
-          .groups = arguments[groups].toInt(),
+          .stride = pair_argument(arguments[at.stride]),
+          .padding = pair_argument(arguments[at.stride + 1]),
+          .dilation = pair_argument(arguments[at.stride + 2]),
+          .groups = arguments[at.groups].toInt(),
           .bias = bias};
 }
 
@@ -207,8 +247,8 @@ std::vector<MatchedOp> match_forward(const ObservedCall& call) {
   if (arguments[0].toTensor().dim() != 4) return {};
   if (convolution && arguments[6].toBool()) return {};  // transposed
   if (arguments[4].isString()) return {};               // padding "same" or "valid"
-  return {
-      matched(Pass::kForward, shape_of(arguments, 0, 3, convolution ? 8 : 6, given(arguments[2])))};
+  return {matched(Pass::kForward,
+                  shape_of(arguments, {0, 1, 3, convolution ? 8UL : 6UL}, given(arguments[2])))};
 }
 
 /// convolution_backward(g, x, weight, bias sizes, stride, padding, dilation, transposed, output
@@ -218,13 +258,32 @@ std::vector<MatchedOp> match_backward(const ObservedCall& call) {
   if (arguments[1].toTensor().dim() != 4 || arguments[7].toBool()) return {};
   const auto wanted = arguments[10].toBoolList();
   std::vector<MatchedOp> made;
-  if (wanted[0]) made.push_back(matched(Pass::kDgrad, shape_of(arguments, 1, 4, 9, false)));
-  if (wanted[1]) made.push_back(matched(Pass::kWgrad, shape_of(arguments, 1, 4, 9, wanted[2])));
+  if (wanted[0]) made.push_back(matched(Pass::kDgrad, shape_of(arguments, {1, 2, 4, 9}, false)));
+  if (wanted[1])
+    made.push_back(matched(Pass::kWgrad, shape_of(arguments, {1, 2, 4, 9}, wanted[2])));
   return made;
 }
 
+/// _convolution_double_backward(ddx, ddw, ddbias, g, weight, x, stride, padding, dilation,
+/// transposed, output padding, groups, wanted gradients of {g, x, weight}). The scope has the same
+/// arguments. Where ddw or ddbias are given, the convolutions inside are rows.
+std::vector<MatchedOp> match_double_backward(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (arguments.size() != 13) return {};
+  const auto wanted = arguments[12].toBoolList();
+  if (!given(arguments[0]) || given(arguments[1]) || given(arguments[2]) || !wanted[0] ||
+      !wanted[2] || arguments[0].toTensor().dim() != 4 || arguments[9].toBool()) {
+    return {};
+  }
+  return {matched(Pass::kDoubleBackward, shape_of(arguments, {5, 4, 6, 11}, false))};
+}
+
 std::vector<MatchedOp> match_conv2d(const ObservedCall& call) {
-  return call.name == "aten::convolution_backward" ? match_backward(call) : match_forward(call);
+  if (call.name == "aten::convolution_backward") return match_backward(call);
+  if (call.name == "op:conv2d" || call.name == "aten::_convolution_double_backward") {
+    return match_double_backward(call);
+  }
+  return match_forward(call);
 }
 
 }  // namespace
@@ -233,8 +292,8 @@ OpType conv2d_type() {
   return {
       .name = "conv2d",
       .op_class = OpClass::kConvolution,
-      .aten = {"conv2d", "convolution", "convolution_backward"},
-      .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
+      .aten = {"conv2d", "convolution", "convolution_backward", "_convolution_double_backward"},
+      .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad, Pass::kDoubleBackward},
       .examples =
           {R"({"n": 2, "c": 3, "k": 5, "image": [7, 6], "kernel": [3, 3], "padding": [1, 1], "bias": true})",
            R"({"n": 1, "c": 4, "k": 6, "image": [11, 13], "kernel": [5, 3], "groups": 2, "stride": [2, 1], "padding": [2, 0]})",
