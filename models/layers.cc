@@ -19,7 +19,7 @@ at::Tensor SamePadImpl::forward(const at::Tensor& x) {
 }
 
 ConvNormImpl::ConvNormImpl(torch::nn::Conv2dOptions convolution, bool relu, double epsilon)
-    : options_(std::move(convolution.bias(false))), relu_(relu), epsilon_(epsilon) {
+    : options_(convolution.bias(false)), relu_(relu), epsilon_(epsilon) {
   ConvNormImpl::reset();
 }
 

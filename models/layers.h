@@ -31,6 +31,7 @@ TORCH_MODULE(LocalResponseNorm);
 class TwiceDifferentiableConv2dImpl : public torch::nn::Conv2dImpl {
  public:
   using Conv2dImpl::Conv2dImpl;
+  // NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method): Sequential calls it by this name
   at::Tensor forward(const at::Tensor& x) {
     const auto& padding = std::get<torch::ExpandingArray<2>>(options.padding());
     return ops::twice_differentiable_conv2d(

@@ -80,7 +80,7 @@ std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRo
 /// MACs of a step of one sample. A backward pass takes two for each one of the forward pass.
 int64_t rough_macs(const models::WorkloadRow& workload, models::Mode mode) {
   if (mode == models::Mode::kTrain) {
-    return workload.step_macs > 0 ? workload.step_macs : 3 * workload.macs;
+    return 3 * (workload.step_macs > 0 ? workload.step_macs : workload.macs);
   }
   return workload.infer_macs > 0 ? workload.infer_macs : workload.macs;
 }

@@ -24,7 +24,7 @@ constexpr double kLastScale = 0.2;  ///< of the last normalisation of a block
 class FrozenConvNormImpl : public nn::Cloneable<FrozenConvNormImpl> {
  public:
   FrozenConvNormImpl(nn::Conv2dOptions convolution, bool relu)
-      : options_(std::move(convolution.bias(false))), relu_(relu) {
+      : options_(convolution.bias(false)), relu_(relu) {
     FrozenConvNormImpl::reset();
   }
   void reset() override {

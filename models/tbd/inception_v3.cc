@@ -60,8 +60,8 @@ class Chain {
   Chain& branches(const std::vector<Chain>& chains);
 
   template <class Layer>
-  Chain& push(Layer layer, int64_t channels) {
-    layers_->push_back(std::move(layer));
+  Chain& push(const Layer& layer, int64_t channels) {
+    layers_->push_back(layer);
     channels_ = channels;
     return *this;
   }
@@ -87,7 +87,7 @@ class BranchesImpl : public nn::Cloneable<BranchesImpl> {
   }
   void reset() override {
     for (std::size_t i = 0; i < branches_.size(); ++i) {
-      register_module("branch" + std::to_string(i + 1), branches_[i]);
+      register_module("path" + std::to_string(i + 1), branches_[i]);
     }
   }
   at::Tensor forward(const at::Tensor& x) {

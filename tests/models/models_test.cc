@@ -81,7 +81,7 @@ TEST_P(EveryWorkload, HasThePublishedMacsForward) {
   }
 }
 
-TEST_P(EveryWorkload, HasThePublishedMacsOfSeveralUpdates) {
+TEST_P(EveryWorkload, HasTheMacsOfSeveralUpdates) {
   constexpr int64_t kBatch = 2;
   Step step(row(), {.batch = kBatch});
   const bool several = step.workload().updates_per_step() > 1;

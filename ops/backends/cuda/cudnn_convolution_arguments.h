@@ -33,7 +33,7 @@ using Convolution = Descriptor<cudnnConvolutionDescriptor_t, cudnnCreateConvolut
 /// NotSupported where cuDNN does not support them.
 struct ConvolutionArguments {
   ConvolutionArguments(const ConvolutionProblem& problem, const Target& target,
-                       cudnnTensorFormat_t layout);
+                       cudnnTensorFormat_t wanted);
 
   cudnnTensorFormat_t layout;
   cudnnHandle_t handle;
