@@ -26,7 +26,7 @@ ConvNormImpl::ConvNormImpl(torch::nn::Conv2dOptions convolution, bool relu, doub
 void ConvNormImpl::reset() {
   conv_ = register_module("conv", torch::nn::Conv2d(options_));
   const auto norm = torch::nn::BatchNorm2dOptions(options_.out_channels()).eps(epsilon_);
-  norm_ = register_module("norm", torch::nn::BatchNorm2d(norm));
+  norm_ = register_module("bn", torch::nn::BatchNorm2d(norm));
 }
 
 at::Tensor ConvNormImpl::forward(const at::Tensor& x) {

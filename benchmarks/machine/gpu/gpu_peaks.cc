@@ -19,7 +19,8 @@ Peak measure_cuda_bytes() {
           std::pair(kScale, seconds.scale), std::pair(kAdd, seconds.add)}) {
       peak.offer(memory_rate(kernel, seconds.bytes, one), kernel.name);
     }
-  } catch (const ops::OutOfMemory&) {  // the peak stays unknown
+  } catch (const ops::OutOfMemory&) {
+    return {};
   }
   return peak;
 }
@@ -29,8 +30,10 @@ double first_that_runs(std::span<const int64_t> sides,
   for (const int64_t side : sides) {
     try {
       return flops(side);
-    } catch (const c10::OutOfMemoryError&) {  // the next side needs less
+    } catch (const c10::OutOfMemoryError&) {
+      continue;  // the next side needs less
     } catch (const ops::OutOfMemory&) {
+      continue;
     }
   }
   return 0;
