@@ -72,7 +72,7 @@ TEST_F(Wgan, UpdatesTheGeneratorOnceAndThenTheCriticFiveTimes) {
 
 TEST_F(Wgan, ReadsOtherImagesInEachRoundOfTheCritic) {
   const Batch one = batch(4);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int64_t round = 0; round < kRounds; ++round) {
     Batch changed = one;
     if (round > 0) {
       changed[kReal] = one[kReal].clone();

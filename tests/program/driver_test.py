@@ -194,7 +194,10 @@ def test_an_unknown_gpu_is_refused_with_those_found(gpu, visible, tmp_path):
 
 
 def test_an_ambiguous_uuid_is_refused(tmp_path):
-    assert ": the UUIDs of several GPUs begin with this, expected one of: 0 GPU-a0" in chosen(tmp_path, "GPU-a")[1]
+    assert (
+        ": the UUIDs of several GPUs begin with this, expected one of: 0 GPU-a0"
+        in chosen(tmp_path, "GPU-a")[1]
+    )
 
 
 def test_a_gpu_needs_the_device(tmp_path):
