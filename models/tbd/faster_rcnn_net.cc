@@ -86,14 +86,13 @@ void FasterRcnnNetImpl::reset() {
   objectness_ =
       register_module("objectness", nn::Conv2d(convolution(widths_.proposals, widths_.anchors, 1)));
   anchor_differences_ = register_module(
-      "anchor_differences", nn::Conv2d(convolution(widths_.proposals, 4 * widths_.anchors, 1)));
+      "anchor_boxes", nn::Conv2d(convolution(widths_.proposals, 4 * widths_.anchors, 1)));
 
   last_stage_ = nn::Sequential();
   channels = push_stage<FrozenConvNorm>(last_stage_, "block4", channels, stages[3], 2);
   register_module("last_stage", last_stage_);
   logits_ = register_module("logits", nn::Linear(channels, widths_.classes));
-  region_differences_ =
-      register_module("region_differences", nn::Linear(channels, 4 * widths_.classes));
+  region_differences_ = register_module("region_boxes", nn::Linear(channels, 4 * widths_.classes));
 
   initialise(*window_, 0.01);
   initialise(*objectness_, 0.01);
