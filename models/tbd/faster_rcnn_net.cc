@@ -90,7 +90,7 @@ void FasterRcnnNetImpl::reset() {
 
   last_stage_ = nn::Sequential();
   channels = push_stage<FrozenConvNorm>(last_stage_, "block4", channels, stages[3], 2);
-  register_module("last_stage", last_stage_);
+  register_module("head", last_stage_);
   logits_ = register_module("logits", nn::Linear(channels, widths_.classes));
   region_differences_ = register_module("region_boxes", nn::Linear(channels, 4 * widths_.classes));
 
