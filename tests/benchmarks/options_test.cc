@@ -160,7 +160,8 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
       "[a-z0-9_]+/(train|infer)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
       "/precision:(fp32|tf32|bf16)/backend:torch");
   const std::regex op(
-      "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/(forward|dgrad|wgrad|backward|update)"
+      "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/"
+      "(forward|dgrad|wgrad|backward|double_backward|update)"
       "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:(hot|cold)/"
       "backend:(torch|onednn|cublas|cudnn|native)");
   const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
