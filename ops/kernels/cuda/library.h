@@ -79,7 +79,7 @@ struct CudaLibrary {
   std::unique_ptr<Kernel> (*make_vendor_kernel)(const VendorCall& call);
 };
 
-/// Null until fixtures::unavailable_reason(Device::kCuda) has opened the library.
+/// Null until fixtures::unavailable_reason(Device::kCuda) has opened the library and is empty.
 const CudaLibrary* cuda_library();
 
 }  // namespace fathom::ops
