@@ -30,7 +30,7 @@ std::vector<std::string> nearest(std::string_view typed, const std::vector<std::
   std::vector<std::pair<std::size_t, std::string>> ranked;
   for (const auto& candidate : candidates) {
     const std::size_t distance = distance_within(typed, candidate);
-    if (distance <= typed.size() / 2) ranked.emplace_back(distance, candidate);
+    if (distance <= (typed.size() + 2) / 3) ranked.emplace_back(distance, candidate);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
