@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "fixtures/machine/device.h"
+#include "ops/kernels/cuda/library.h"
 
 // Runs with fake_fathom_cuda.cc in place of libfathom_cuda.so.
 
@@ -17,8 +17,7 @@ namespace {
 class Captured : public testing::Test {
  protected:
   void SetUp() override {
-    if (fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
-      GTEST_SKIP() << "this machine has a GPU";
+    if (ops::cuda_library() != nullptr) GTEST_SKIP() << "this machine has a GPU";
     fake_ = dlopen("libfake_fathom_cuda.so", RTLD_NOW | RTLD_GLOBAL);
     ASSERT_NE(fake_, nullptr) << dlerror();
   }
