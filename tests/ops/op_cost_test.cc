@@ -96,7 +96,7 @@ TEST(OpCost, CountsEveryOperandOnce) {
        0,
        4.0 * (3 * 60 + 3 * 6 + 2 * 6)},
       {{"smooth_l1_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
-      {{"binary_cross_entropy", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
+      {{"bce_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
       {{"index", kForward, R"({"sizes": [2, 5, 3], "picks": 4})"}, 0, 4.0 * 48 + 8 * 4},
       {{"index", kBackward, R"({"sizes": [2, 5, 3], "picks": 4})"}, 0, 4.0 * (24 + 30) + 8 * 4},
       {{"index_put", kForward, R"({"sizes": [2, 5], "picks": 4})"}, 0, 4.0 * 16 + 8 * 4},

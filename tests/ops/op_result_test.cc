@@ -110,7 +110,7 @@ TEST(SmoothL1Loss, IsSquaredToANinthAndLinearBeyond) {
 
 TEST(BinaryCrossEntropy, IsTheMeanOfBothLogarithms) {
   Tensors in;
-  const at::Tensor found = exact("binary_cross_entropy", kForward, R"({"sizes": [101]})", &in);
+  const at::Tensor found = exact("bce_loss", kForward, R"({"sizes": [101]})", &in);
   double sum = 0;
   for (int64_t i = 0; i < 101; ++i) {
     const double probability = 1 / (1 + std::exp(-in[0][i].item<double>()));

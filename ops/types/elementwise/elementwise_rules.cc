@@ -199,7 +199,7 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
            },
        .is_type = is_sum_of_losses,
        .loss = true},
-      {.name = "binary_cross_entropy",
+      {.name = "bce_loss",
        .aten = {"binary_cross_entropy_with_logits"},
        .operands = {kX, Values::kShare},
        .flops = 0,
