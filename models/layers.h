@@ -15,6 +15,12 @@
 
 namespace fathom::models {
 
+/// A square convolution that keeps the image's size, or divides it by `stride`. `kernel` is odd.
+inline torch::nn::Conv2dOptions convolution(int64_t in, int64_t out, int64_t kernel,
+                                            int64_t stride = 1) {
+  return torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2);
+}
+
 /// ops::local_response_norm() as a layer. Keeps the shape.
 class LocalResponseNormImpl : public torch::nn::Cloneable<LocalResponseNormImpl> {
  public:

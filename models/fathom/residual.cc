@@ -45,10 +45,6 @@ Sizes shrunk(Sizes sizes) {
   return sizes;
 }
 
-nn::Conv2dOptions convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1) {
-  return nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false);
-}
-
 /// Two 3 x 3 convolutions and a shortcut: [N, in, S, S] to [N, out, S / stride, S / stride]. The
 /// shortcut has a 1 x 1 convolution where the shape changes.
 class BasicBlockImpl : public nn::Cloneable<BasicBlockImpl> {
@@ -57,12 +53,13 @@ class BasicBlockImpl : public nn::Cloneable<BasicBlockImpl> {
     BasicBlockImpl::reset();
   }
   void reset() override {
-    conv1_ = register_module("conv1", nn::Conv2d(convolution(in_, out_, 3, stride_)));
+    conv1_ = register_module("conv1", nn::Conv2d(convolution(in_, out_, 3, stride_).bias(false)));
     bn1_ = register_module("bn1", nn::BatchNorm2d(out_));
-    conv2_ = register_module("conv2", nn::Conv2d(convolution(out_, out_, 3)));
+    conv2_ = register_module("conv2", nn::Conv2d(convolution(out_, out_, 3).bias(false)));
     bn2_ = register_module("bn2", nn::BatchNorm2d(out_));
     if (stride_ == 1) return;
-    downsample_ = register_module("downsample", nn::Conv2d(convolution(in_, out_, 1, stride_)));
+    downsample_ =
+        register_module("downsample", nn::Conv2d(convolution(in_, out_, 1, stride_).bias(false)));
     downsample_bn_ = register_module("downsample_bn", nn::BatchNorm2d(out_));
   }
   at::Tensor forward(const at::Tensor& x) {
@@ -91,9 +88,9 @@ class RepoBlockImpl : public nn::Cloneable<RepoBlockImpl> {
   explicit RepoBlockImpl(int64_t channels) : channels_(channels) { RepoBlockImpl::reset(); }
   void reset() override {
     const int64_t narrow = channels_ / 4;
-    reduce_ = register_module("reduce", nn::Conv2d(convolution(channels_, narrow, 1).bias(true)));
-    middle_ = register_module("middle", nn::Conv2d(convolution(narrow, narrow, 3).bias(true)));
-    expand_ = register_module("expand", nn::Conv2d(convolution(narrow, channels_, 1).bias(true)));
+    reduce_ = register_module("reduce", nn::Conv2d(convolution(channels_, narrow, 1)));
+    middle_ = register_module("middle", nn::Conv2d(convolution(narrow, narrow, 3)));
+    expand_ = register_module("expand", nn::Conv2d(convolution(narrow, channels_, 1)));
   }
   at::Tensor forward(const at::Tensor& x) {
     return at::relu(expand_(at::relu(middle_(at::relu(reduce_(x)))))).add(x);
@@ -120,7 +117,7 @@ void push_head(nn::Sequential& layers, int64_t channels, int64_t classes, bool b
 nn::Sequential resnet34(const Sizes& sizes) {
   int64_t channels = sizes.stages[0].channels / sizes.divisor;
   nn::Sequential layers;
-  layers->push_back("conv1", nn::Conv2d(convolution(3, channels, 7, 2)));
+  layers->push_back("conv1", nn::Conv2d(convolution(3, channels, 7, 2).bias(false)));
   layers->push_back("bn1", nn::BatchNorm2d(channels));
   layers->push_back("relu1", nn::ReLU());
   layers->push_back("pool1", nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1)));
@@ -151,7 +148,7 @@ nn::Sequential repo_net(const Sizes& sizes) {
     const int64_t width = sizes.stages[s].channels / sizes.divisor;
     if (s > 0) {
       layers->push_back("widen" + std::to_string(s + 1),
-                        nn::Conv2d(convolution(channels, width, 1)));
+                        nn::Conv2d(convolution(channels, width, 1).bias(false)));
     }
     channels = width;
     for (int b = 0; b < sizes.stages[s].blocks; ++b) {

@@ -2,12 +2,12 @@
 
 #include <torch/nn/cloneable.h>
 #include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/conv.h>
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <string>
-#include <utility>
+
+#include "models/layers.h"
 
 namespace fathom::models {
 
@@ -18,12 +18,6 @@ struct Stage {
 };
 
 constexpr int64_t kExpansion = 4;  ///< output channels of a block for each channel of its width
-
-/// A convolution that keeps the image's size, or divides it by `stride`.
-inline torch::nn::Conv2dOptions convolution(int64_t in, int64_t out, int64_t kernel,
-                                            int64_t stride = 1) {
-  return torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2);
-}
 
 /// Convolutions of 1 x 1, 3 x 3 and 1 x 1 pixels and a shortcut: [N, in, S, S] to
 /// [N, 4 width, S / stride, S / stride]. The shortcut has a 1 x 1 convolution where the shape

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "ops/kernels/roi_align.h"
+#include "ops/kernels/detection/roi_align.h"
 
 namespace fathom::models {
 namespace {

@@ -47,18 +47,14 @@ constexpr double kRate = 1e-4;
 constexpr double kBeta1 = 0;
 constexpr double kBeta2 = 0.9;
 
-nn::Conv2dOptions keeping_size(int64_t in, int64_t out, int64_t kernel, bool bias) {
-  return nn::Conv2dOptions(in, out, kernel).padding(kernel / 2).bias(bias);
-}
-
-nn::Conv2d convolution(int64_t in, int64_t out, int64_t kernel, bool bias = true) {
-  return nn::Conv2d(keeping_size(in, out, kernel, bias));
+nn::Conv2d generator_convolution(int64_t in, int64_t out, int64_t kernel, bool bias = true) {
+  return nn::Conv2d(convolution(in, out, kernel).bias(bias));
 }
 
 /// The gradient penalty differentiates the critic's gradients.
 TwiceDifferentiableConv2d critic_convolution(int64_t in, int64_t out, int64_t kernel,
                                              bool bias = true) {
-  return TwiceDifferentiableConv2d(keeping_size(in, out, kernel, bias));
+  return TwiceDifferentiableConv2d(convolution(in, out, kernel).bias(bias));
 }
 
 nn::Upsample doubled() {
@@ -95,9 +91,10 @@ TORCH_MODULE(Residual);
 
 /// [N, in, S, S] to [N, out, 2 S, 2 S].
 Residual up_block(int64_t in, int64_t out) {
-  const nn::Sequential path(batch_norm(in), nn::ReLU(), doubled(), convolution(in, out, 3, false),
-                            batch_norm(out), nn::ReLU(), convolution(out, out, 3));
-  return Residual(path, nn::Sequential(doubled(), convolution(in, out, 1)));
+  const nn::Sequential path(batch_norm(in), nn::ReLU(), doubled(),
+                            generator_convolution(in, out, 3, false), batch_norm(out), nn::ReLU(),
+                            generator_convolution(out, out, 3));
+  return Residual(path, nn::Sequential(doubled(), generator_convolution(in, out, 1)));
 }
 
 /// [N, in, S, S] to [N, out, S / 2, S / 2].
@@ -133,7 +130,7 @@ nn::Sequential generator_net(const Sizes& sizes) {
   }
   layers->push_back(batch_norm(widths.back()));
   layers->push_back(nn::ReLU());
-  layers->push_back(convolution(widths.back(), 3, 3));
+  layers->push_back(generator_convolution(widths.back(), 3, 3));
   layers->push_back(nn::Tanh());
   initialise(*layers);
   return layers;

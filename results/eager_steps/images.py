@@ -86,18 +86,21 @@ def residual(torch, divisor=1, classes=1000):
     return net, {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-4}
 
 
+SGD_OF_32_IMAGES = {"lr": 0.0125, "momentum": 0.9, "weight_decay": 1e-4}
+
+
 def resnet50(torch):
     """torchvision's ResNet-50."""
     from torchvision.models import resnet50 as network
 
-    return network(), {"lr": 0.0125, "momentum": 0.9, "weight_decay": 1e-4}
+    return network(), SGD_OF_32_IMAGES
 
 
 def inception_v3(torch):
     """torchvision's Inception-v3. In training it returns the logits of both classifiers."""
     from torchvision.models import inception_v3 as network
 
-    return network(init_weights=False), {"lr": 0.0125, "momentum": 0.9, "weight_decay": 1e-4}
+    return network(init_weights=False), SGD_OF_32_IMAGES
 
 
 def image_loss(torch, net, images, labels):
