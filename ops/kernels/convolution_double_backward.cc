@@ -99,12 +99,13 @@ List differentiable_gradients(const at::Tensor& g, const at::Tensor& x, const at
                    }
                    return CustomFunction::Result{outputs, {g, x, weight}};
                  },
-             .selective_backward =
+             .backward =
                  [options, spread](const CustomFunction::Request& request) {
                    TORCH_CHECK(!c10::GradMode::is_enabled(),
                                "twice_differentiable_conv2d: third derivatives are not supported");
                    return double_gradients(request, spread(request.gradients), options);
-                 }},
+                 },
+             .undefined_gradients = true},
             {g, x, weight}));
 }
 
@@ -118,7 +119,7 @@ at::Tensor differentiable(const at::Tensor& x, const at::Tensor& weight, const a
            [&] {
              return CustomFunction::Result{{conv2d(x, weight, bias, options)}, {x, weight}};
            },
-       .selective_backward = [options](const CustomFunction::Request& request) -> List {
+       .backward = [options](const CustomFunction::Request& request) -> List {
          const std::size_t count = request.wanted.size();
          if (!request.gradients[0].defined()) return List(count);
          Wanted wanted{};
@@ -127,7 +128,8 @@ at::Tensor differentiable(const at::Tensor& x, const at::Tensor& weight, const a
                                                request.saved[1], options, wanted);
          found.resize(count);
          return found;
-       }},
+       },
+       .undefined_gradients = true},
       inputs)[0];
 }
 

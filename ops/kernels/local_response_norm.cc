@@ -47,9 +47,8 @@ at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNormOptio
              [&] {
                return CustomFunction::Result{{forward(input, norm)}, {input}};
              },
-         .backward = [norm](const CustomFunction::List& saved,
-                            const CustomFunction::List& gradients) -> CustomFunction::List {
-           return {backward(saved[0], gradients[0].contiguous(), norm)};
+         .backward = [norm](const CustomFunction::Request& request) -> CustomFunction::List {
+           return {backward(request.saved[0], request.gradients[0].contiguous(), norm)};
          }},
         {input})[0];
   }

@@ -12,10 +12,9 @@ using List = CustomFunction::List;
 /// Holds the backward pass as an IValue, the type of the data that autograd saves with a node.
 struct Backward final : torch::CustomClassHolder {
   Backward(const CustomFunction& function, std::size_t input_count)
-      : backward(function.backward), selective(function.selective_backward), inputs(input_count) {}
+      : backward(function.backward), inputs(input_count) {}
 
   decltype(CustomFunction::backward) backward;
-  decltype(CustomFunction::selective_backward) selective;
   std::size_t inputs;
 };
 
@@ -25,7 +24,7 @@ class Function : public torch::autograd::Function<Function> {
                       const CustomFunction& function) {
     auto [outputs, saved] = function.forward();
     context->save_for_backward(std::move(saved));
-    context->set_materialize_grads(function.selective_backward == nullptr);
+    context->set_materialize_grads(!function.undefined_gradients);
     context->saved_data["backward"] =
         c10::IValue::make_capsule(c10::make_intrusive<Backward>(function, inputs.size()));
     return outputs;
@@ -33,19 +32,13 @@ class Function : public torch::autograd::Function<Function> {
 
   static List backward(torch::autograd::AutogradContext* context, const List& gradients) {
     const auto holder = context->saved_data["backward"].toCapsule();
-    List found = run(static_cast<const Backward&>(*holder), *context, gradients);
+    const auto& pass = static_cast<const Backward&>(*holder);
+    std::vector<bool> wanted;
+    for (std::size_t i = 0; i < pass.inputs; ++i) wanted.push_back(context->needs_input_grad(i));
+    List found = pass.backward(
+        {.saved = context->get_saved_variables(), .gradients = gradients, .wanted = wanted});
     found.emplace_back();  // no gradient for `function`
     return found;
-  }
-
- private:
-  static List run(const Backward& pass, const torch::autograd::AutogradContext& context,
-                  const List& gradients) {
-    if (pass.selective == nullptr) return pass.backward(context.get_saved_variables(), gradients);
-    std::vector<bool> wanted;
-    for (std::size_t i = 0; i < pass.inputs; ++i) wanted.push_back(context.needs_input_grad(i));
-    return pass.selective(
-        {.saved = context.get_saved_variables(), .gradients = gradients, .wanted = wanted});
   }
 };
 

@@ -19,16 +19,14 @@ struct CustomFunction {
   /// What a backward pass needs.
   struct Request {
     List saved;
-    List gradients;            ///< of the outputs; undefined where an output has none
+    List gradients;            ///< of the outputs
     std::vector<bool> wanted;  ///< for each input, whether its gradient is needed
   };
 
-  std::function<Result()> forward;  ///< runs once, without autograd
-  /// Gradients of the inputs from the saved tensors and the gradients of the outputs, all of which
-  /// are defined.
-  std::function<List(const List& saved, const List& gradients)> backward = nullptr;
-  /// In place of `backward`: may leave gradients undefined that are not wanted or 0.
-  std::function<List(const Request&)> selective_backward = nullptr;
+  std::function<Result()> forward;               ///< runs once, without autograd
+  std::function<List(const Request&)> backward;  ///< the gradients of the inputs
+  /// Whether `backward` gets undefined gradients where they are 0, instead of tensors of zeros.
+  bool undefined_gradients = false;
 };
 
 /// Runs `function`, records it in autograd's graph as a function of `inputs`, and returns its

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ops/kernels/nms_rule.h"
+#include "ops/kernels/detection/nms_rule.h"
 
 namespace fathom::ops {
 

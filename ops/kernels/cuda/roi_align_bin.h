@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ops/kernels/roi_align_rule.h"
+#include "ops/kernels/detection/roi_align_rule.h"
 
 namespace fathom::ops {
 

@@ -87,10 +87,9 @@ at::Tensor differentiable(const at::Tensor& x, const at::Tensor& recurrent,
                                       FrameOrder(direction, x.size(0)));
          return {{h}, {h, recurrent}};
        },
-       .backward = [direction](const CustomFunction::List& saved,
-                               const CustomFunction::List& gradients) -> CustomFunction::List {
-         const auto [dx, drecurrent] =
-             clipped_relu_rnn_backward(gradients[0], saved[0], saved[1], direction);
+       .backward = [direction](const CustomFunction::Request& request) -> CustomFunction::List {
+         const auto [dx, drecurrent] = clipped_relu_rnn_backward(
+             request.gradients[0], request.saved[0], request.saved[1], direction);
          return {dx, drecurrent};
        }},
       {x, recurrent})[0];

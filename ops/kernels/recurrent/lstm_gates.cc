@@ -64,9 +64,10 @@ LstmState forward(const at::Tensor& preactivations, const at::Tensor& c) {
   return next;
 }
 
-/// Gradients of {preactivations, c}, which are `saved`, from those of {next h, next c}.
-CustomFunction::List backward(const CustomFunction::List& saved,
-                              const CustomFunction::List& gradients) {
+/// Gradients of {preactivations, c}, which are saved, from those of {next h, next c}.
+CustomFunction::List backward(const CustomFunction::Request& request) {
+  const CustomFunction::List& saved = request.saved;
+  const CustomFunction::List& gradients = request.gradients;
   const at::Tensor dpreactivations = at::empty_like(saved[0]);
   const at::Tensor dc = at::empty_like(saved[1]);
   const at::Tensor next_h = gradients[0].contiguous();

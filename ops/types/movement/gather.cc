@@ -7,31 +7,18 @@
 #include "ops/core/call_args.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
+#include "ops/types/movement/picks.h"
 
 namespace fathom::ops {
 namespace {
-
-struct GatherShape {
-  Sizes sizes;  ///< [outer, extent] or [outer, extent, inner]
-  int64_t picks;
-
-  void visit(Fields& fields) {
-    fields.sizes("sizes", sizes);
-    fields.require(sizes.size() == 2 || sizes.size() == 3,
-                   "\"sizes\" are not [outer, extent] or [outer, extent, inner]");
-    fields.extent("picks", picks);
-  }
-};
 
 /// Gathers along the second dimension of x [outer, extent] or [outer, extent, inner]. Forward: {x,
 /// index [outer, picks, ...]} gives {y} of the shape of index. Backward: {x, index, g}, with g of
 /// the shape of y, gives {dx}.
 class Gather final : public Op {
  public:
-  Gather(GatherShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {
-    picked_ = sizes_;
-    picked_[1] = shape.picks;
-  }
+  Gather(const Picks& shape, Pass pass)
+      : sizes_(shape.sizes), picked_(shape.picked()), pass_(pass) {}
 
   /// Forward reads only the picked elements of x; backward writes all of dx.
   Cost cost(fixtures::Precision precision) const override {
@@ -82,7 +69,7 @@ std::vector<MatchedOp> match_gather(const ObservedCall& call) {
   const int64_t picks = expected[1];
   expected[1] = sizes[1];
   if (expected != sizes) return {};  // picks from a part of the other dimensions
-  return {matched(call, GatherShape{.sizes = sizes, .picks = picks})};
+  return {matched(call, Picks{.sizes = sizes, .picks = picks})};
 }
 
 }  // namespace
@@ -94,8 +81,8 @@ OpType gather_type() {
           .aten_parts = {"scatter_add", "scatter_add_"},
           .passes = {Pass::kForward, Pass::kBackward},
           .examples = {R"({"sizes": [5, 4], "picks": 1})", R"({"sizes": [2, 5, 3], "picks": 7})"},
-          .fields = fields_of<GatherShape>,
-          .make = make_op<Gather, GatherShape>,
+          .fields = fields_of<Picks>,
+          .make = make_op<Gather, Picks>,
           .match = match_gather};
 }
 

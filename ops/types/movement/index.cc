@@ -10,30 +10,13 @@
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/movement/picks.h"
 
 namespace fathom::ops {
 namespace {
 
-struct IndexShape {
-  Sizes sizes;  ///< [outer, extent] or [outer, extent, inner]
-  int64_t picks;
-
-  void visit(Fields& fields) {
-    fields.sizes("sizes", sizes);
-    fields.require(sizes.size() == 2 || sizes.size() == 3,
-                   "\"sizes\" are not [outer, extent] or [outer, extent, inner]");
-    fields.extent("picks", picks);
-  }
-
-  Sizes picked() const {
-    Sizes all = sizes;
-    all[1] = picks;
-    return all;
-  }
-};
-
 struct IndexPutShape {
-  IndexShape index;
+  Picks index;
   bool accumulate;  ///< adds to the elements instead of replacing them
 
   void visit(Fields& fields) {
@@ -45,12 +28,12 @@ struct IndexPutShape {
 };
 
 /// The memory of x that an index does not touch, in elements.
-double untouched(const IndexShape& shape) {
+double untouched(const Picks& shape) {
   return std::max(elements(shape.sizes) - elements(shape.picked()), 0.0);
 }
 
 /// Sums of many summands with a pick, in the type of the tensor.
-double summands(const IndexShape& shape) {
+double summands(const Picks& shape) {
   return 1 + std::sqrt(static_cast<double>(shape.picks) / static_cast<double>(shape.sizes[1]));
 }
 
@@ -58,7 +41,7 @@ double summands(const IndexShape& shape) {
 /// {x, index, g}, with g of the shape of y, gives {dx}.
 class Index final : public Op {
  public:
-  Index(IndexShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
+  Index(Picks shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
 
   /// Forward reads only the picked slices of x; backward writes all of dx.
   Cost cost(fixtures::Precision precision) const override {
@@ -94,7 +77,7 @@ class Index final : public Op {
   }
 
  private:
-  IndexShape shape_;
+  Picks shape_;
   Pass pass_;
 };
 
@@ -145,8 +128,8 @@ class IndexPut final : public Op {
 
 /// The one list of positions that `indices` give: adjacent tensors of integers that pick from a
 /// flattened x. `picks` is 0 where they are something else, such as a mask.
-IndexShape picked_by(at::IntArrayRef sizes, const c10::IValue& indices) {
-  IndexShape none{.sizes = {}, .picks = 0};
+Picks picked_by(at::IntArrayRef sizes, const c10::IValue& indices) {
+  Picks none{.sizes = {}, .picks = 0};
   int64_t first = -1;
   int64_t last = -1;
   int64_t picks = 1;
@@ -175,7 +158,7 @@ std::vector<MatchedOp> match_index(const ObservedCall& call) {
   const auto& arguments = call.arguments;
   if (!is_plain(arguments[0])) return {};
   const at::Tensor& first = arguments[0].toTensor();
-  IndexShape shape;
+  Picks shape;
   if (call.name == "aten::index") {
     shape = picked_by(first.sizes(), arguments[1]);
   } else {
@@ -194,7 +177,7 @@ std::vector<MatchedOp> match_index(const ObservedCall& call) {
 std::vector<MatchedOp> match_index_put(const ObservedCall& call) {
   const auto& arguments = call.arguments;
   if (!is_plain(arguments[0])) return {};
-  IndexShape shape = picked_by(arguments[0].toTensor().sizes(), arguments[1]);
+  Picks shape = picked_by(arguments[0].toTensor().sizes(), arguments[1]);
   if (shape.picks == 0) return {};
   const bool accumulate = arguments[3].toBool();
   if (!accumulate && shape.picks > shape.sizes[1]) return {};  // some elements are written twice
@@ -211,8 +194,8 @@ OpType index_type() {
           .aten = {"index", "index_select", "index_select_backward"},
           .passes = {Pass::kForward, Pass::kBackward},
           .examples = {R"({"sizes": [1, 11, 4], "picks": 5})", R"({"sizes": [3, 5], "picks": 7})"},
-          .fields = fields_of<IndexShape>,
-          .make = make_op<Index, IndexShape>,
+          .fields = fields_of<Picks>,
+          .make = make_op<Index, Picks>,
           .match = match_index};
 }
 

@@ -1,4 +1,4 @@
-#include "ops/kernels/nms.h"
+#include "ops/kernels/detection/nms.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

@@ -1,4 +1,4 @@
-#include "ops/kernels/roi_align.h"
+#include "ops/kernels/detection/roi_align.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

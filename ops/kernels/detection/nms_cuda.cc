@@ -1,4 +1,4 @@
-#include "ops/kernels/nms_cuda.h"
+#include "ops/kernels/detection/nms_cuda.h"
 
 #include <ATen/DeviceAccelerator.h>
 #include <ATen/ops/empty.h>

@@ -1,4 +1,4 @@
-#include "ops/kernels/nms.h"
+#include "ops/kernels/detection/nms.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -7,8 +7,8 @@
 #include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 
-#include "ops/kernels/nms_cpu.h"
-#include "ops/kernels/nms_cuda.h"
+#include "ops/kernels/detection/nms_cpu.h"
+#include "ops/kernels/detection/nms_cuda.h"
 
 namespace fathom::ops {
 namespace {

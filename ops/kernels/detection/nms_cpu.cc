@@ -1,4 +1,4 @@
-#include "ops/kernels/nms_cpu.h"
+#include "ops/kernels/detection/nms_cpu.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "ops/kernels/nms_rule.h"
+#include "ops/kernels/detection/nms_rule.h"
 #include "ops/kernels/vector_clones.h"
 
 namespace fathom::ops {

@@ -1,4 +1,4 @@
-#include "ops/kernels/roi_align_cuda.h"
+#include "ops/kernels/detection/roi_align_cuda.h"
 
 #include <ATen/DeviceAccelerator.h>
 #include <ATen/ops/empty.h>

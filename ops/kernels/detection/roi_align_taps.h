@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/kernels/roi_align_rule.h"
+#include "ops/kernels/detection/roi_align_rule.h"
 
 namespace fathom::ops {
 

@@ -1,4 +1,4 @@
-#include "ops/kernels/roi_align_cpu.h"
+#include "ops/kernels/detection/roi_align_cpu.h"
 
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/kernels/roi_align_taps.h"
+#include "ops/kernels/detection/roi_align_taps.h"
 #include "ops/kernels/vector_clones.h"
 
 namespace fathom::ops {

@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "ops/kernels/roi_align_rule.h"
+#include "ops/kernels/detection/roi_align_rule.h"
 
 namespace fathom::ops {
 

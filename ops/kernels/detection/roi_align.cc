@@ -1,4 +1,4 @@
-#include "ops/kernels/roi_align.h"
+#include "ops/kernels/detection/roi_align.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -9,8 +9,8 @@
 #include <ATen/record_function.h>
 
 #include "ops/core/autograd/custom_function.h"
-#include "ops/kernels/roi_align_cpu.h"
-#include "ops/kernels/roi_align_cuda.h"
+#include "ops/kernels/detection/roi_align_cpu.h"
+#include "ops/kernels/detection/roi_align_cuda.h"
 
 namespace fathom::ops {
 namespace {
@@ -115,16 +115,16 @@ at::Tensor roi_align(const at::Tensor& features, const at::Tensor& regions,
   const at::Tensor input = features.contiguous();
   const auto number = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const at::Tensor boxes = regions.detach().to(number).contiguous();
-  return apply({.forward =
-                    [&] {
-                      return CustomFunction::Result{{forward(input, boxes, align)}, {boxes}};
-                    },
-                .backward = [align, sizes = input.sizes().vec()](
-                                const CustomFunction::List& saved,
-                                const CustomFunction::List& gradients) -> CustomFunction::List {
-                  return {backward(gradients[0].contiguous(), saved[0], sizes, align)};
-                }},
-               {input})[0];
+  return apply(
+      {.forward =
+           [&] {
+             return CustomFunction::Result{{forward(input, boxes, align)}, {boxes}};
+           },
+       .backward = [align, sizes = input.sizes().vec()](
+                       const CustomFunction::Request& request) -> CustomFunction::List {
+         return {backward(request.gradients[0].contiguous(), request.saved[0], sizes, align)};
+       }},
+      {input})[0];
 }
 
 }  // namespace fathom::ops
