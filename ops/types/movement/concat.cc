@@ -1,5 +1,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include <string>
 
@@ -82,7 +83,7 @@ std::vector<MatchedOp> match_concat(const ObservedCall& call) {
   if (rank == 0) return {};
   const int64_t dim = call.arguments[1].toInt();
   return {matched(Pass::kForward, ConcatShape{.tensors = tensor_sizes(tensors),
-                                              .dim = dim < 0 ? dim + rank : dim,
+                                              .dim = c10::maybe_wrap_dim(dim, rank),
                                               .stack = stack})};
 }
 

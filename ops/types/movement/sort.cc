@@ -1,6 +1,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/topk.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include <stdexcept>
 #include <string>
@@ -105,12 +106,6 @@ class Sort final : public Op {
   std::function<std::tuple<at::Tensor, at::Tensor>(const at::Tensor& x)> forward_;
 };
 
-/// A dimension from an argument, where -1 is the last.
-int64_t dimension(const c10::IValue& argument, const at::Tensor& x) {
-  const int64_t dim = argument.toInt();
-  return dim < 0 ? dim + x.dim() : dim;
-}
-
 /// sort(x, dim, descending), sort(x, stable, dim, descending).
 std::vector<MatchedOp> match_sort(const ObservedCall& call) {
   const auto& arguments = call.arguments;
@@ -120,7 +115,7 @@ std::vector<MatchedOp> match_sort(const ObservedCall& call) {
   if (!arguments[dim].isInt()) return {};  // the dimension is a name
   return {matched(Pass::kForward,
                   SortShape{.sizes = tensor_sizes(x),
-                            .dim = dimension(arguments[dim], x),
+                            .dim = c10::maybe_wrap_dim(arguments[dim].toInt(), x.dim()),
                             .descending = arguments[dim + 1].toBool(),
                             .stable = dim == 2 && arguments[1].isBool() && arguments[1].toBool()})};
 }
@@ -131,9 +126,10 @@ std::vector<MatchedOp> match_top_k(const ObservedCall& call) {
   if (!is_plain(arguments[0]) || arguments[0].toTensor().dim() == 0) return {};
   const at::Tensor& x = arguments[0].toTensor();
   if (arguments[1].toInt() == 0 || !arguments[3].toBool() || !arguments[4].toBool()) return {};
-  return {matched(Pass::kForward, TopKShape{.sizes = tensor_sizes(x),
-                                            .dim = dimension(arguments[2], x),
-                                            .k = arguments[1].toInt()})};
+  return {
+      matched(Pass::kForward, TopKShape{.sizes = tensor_sizes(x),
+                                        .dim = c10::maybe_wrap_dim(arguments[2].toInt(), x.dim()),
+                                        .k = arguments[1].toInt()})};
 }
 
 }  // namespace

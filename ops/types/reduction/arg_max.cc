@@ -1,5 +1,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/argmax.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include <stdexcept>
 
@@ -77,7 +78,7 @@ std::vector<MatchedOp> match_arg_max(const ObservedCall& call) {
   }
   const int64_t dim = call.arguments[1].toInt();
   return {matched(Pass::kForward, ArgMaxShape{.sizes = tensor_sizes(x),
-                                              .dim = dim < 0 ? dim + x.dim() : dim,
+                                              .dim = c10::maybe_wrap_dim(dim, x.dim()),
                                               .keepdim = call.arguments[2].toBool()})};
 }
 

@@ -1,5 +1,6 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/sum.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include <algorithm>
 
@@ -89,7 +90,7 @@ std::vector<MatchedOp> match_sum(const ObservedCall& call) {
       .sizes = tensor_sizes(x), .dims = {}, .keepdim = false, .mean = call.name == "aten::mean"};
   if (arguments.size() > 2 && x.dim() > 0) {
     if (arguments[1].isIntList()) shape.dims = arguments[1].toIntVector();
-    for (auto& dim : shape.dims) dim = dim < 0 ? dim + x.dim() : dim;
+    for (auto& dim : shape.dims) dim = c10::maybe_wrap_dim(dim, x.dim());
     if (shape.dims.empty())  // None or an empty list: all dimensions
       for (int64_t dim = 0; dim < x.dim(); ++dim) shape.dims.push_back(dim);
     shape.keepdim = arguments[2].toBool();
