@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -269,6 +270,18 @@ TEST_F(TimedLoop, SharesSamplesBetweenShortSteps) {
   EXPECT_EQ(samples.us.size() % 3, 0U);
   EXPECT_GT(samples.steps_per_sample, 1);
   EXPECT_EQ(runs.at(0).iterations, std::ssize(samples.us) * samples.steps_per_sample);
+}
+
+TEST_F(TimedLoop, TakesPercentilesByNearestRank) {
+  const auto runs = time({row(std::chrono::milliseconds(20))});
+  std::vector<double> us = records[0].passes.back().samples.us;
+  ASSERT_GE(us.size(), 5U);
+  std::sort(us.begin(), us.end());
+  const auto counter = [&](const char* name) { return runs.at(0).counters.at(name).value; };
+  EXPECT_EQ(counter("min_us"), us.front());
+  EXPECT_EQ(counter("p50_us"), us[(us.size() + 1) / 2 - 1]);  // ceil(n / 2), from 1
+  EXPECT_EQ(counter("p95_us"), us[(95 * us.size() + 99) / 100 - 1]);
+  EXPECT_EQ(records[0].passes.back().median_us, counter("p50_us"));
 }
 
 TEST_F(TimedLoop, ReportsAFailedCheckAsAnError) {
