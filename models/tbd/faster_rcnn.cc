@@ -156,15 +156,18 @@ at::Tensor FasterRcnn::proposed(const at::Tensor& scores, const at::Tensor& diff
 at::Tensor FasterRcnn::loss(const fixtures::Batch& batch) {
   const at::Tensor features = net_->features(batch[fixtures::kDetectionImages]);
   const auto [scores, differences] = net_->propose(features);
-  std::vector<at::Tensor> proposal_losses;
-  std::vector<at::Tensor> regions;
-  std::vector<at::Tensor> classes;
-  std::vector<at::Tensor> wanted;
   const std::vector<Objects> images = objects_of(batch);
+  std::vector<at::Tensor> proposal_losses;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto image = static_cast<int64_t>(i);
     proposal_losses.push_back(proposal_loss(scores[image], differences[image], anchors_,
                                             images[i].boxes, sizes_.sampled_anchors));
+  }
+  std::vector<at::Tensor> regions;
+  std::vector<at::Tensor> classes;
+  std::vector<at::Tensor> wanted;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto image = static_cast<int64_t>(i);
     const at::Tensor proposals = proposed(scores[image], differences[image], sizes_.training);
     const SampledRegions sampled = sample_regions(proposals, images[i], sizes_.sampled_regions);
     regions.push_back(regions_of(sampled.boxes, image));

@@ -8,6 +8,7 @@ import functools
 
 from eager_steps.autoenc import autoenc
 from eager_steps.deepq import deepq
+from eager_steps.faster_rcnn import faster_rcnn
 from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
 from eager_steps.memnet import memnet
 from eager_steps.seq2seq import seq2seq
@@ -26,4 +27,5 @@ WORKLOADS = {
     "resnet50": functools.partial(image_step, resnet50, 32),
     "inception_v3": functools.partial(image_step, inception_v3, 32, side=299),
     "wgan": wgan,
+    "faster_rcnn": faster_rcnn,
 }

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 
+from eager_steps.faster_rcnn import Sizes, detection_loss, detections, detector
 from eager_steps.images import alexnet, image_loss, inception_v3, residual, resnet50, vgg
 from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
 from eager_steps.speech import deep_speech, mask_of, speech_loss
@@ -27,6 +28,12 @@ SIZES = {
     "speech": {"width": 32, "classes": 10},
     "resnet50": {},
     "inception_v3": {},
+    "faster_rcnn": {
+        **{"height": 96, "width": 128, "stem": 8, "stages": ((1, 8), (1, 8), (2, 16), (1, 16))},
+        **{"proposals": 32, "anchors": (24, 40, 64), "classes": 4, "region_side": 6},
+        **{"candidates": (200, 100), "kept": (50, 20)},
+        **{"sampled_anchors": 64, "sampled_regions": 32, "detections": 10},
+    },
 }
 IMAGE_NETWORKS = {
     "vgg": vgg,
@@ -113,9 +120,23 @@ def seq2seq_step(torch, sizes, recorded):
     return net, loss, infer
 
 
+def faster_rcnn_step(torch, sizes, recorded):
+    images, boxes, classes = (recorded[f"inputs.{i}"] for i in range(3))
+    sizes = Sizes(**sizes)
+    net = detector(torch, sizes)
+    return (
+        net,
+        lambda: detection_loss(net, images, boxes, classes),
+        lambda: detections(torch, net, images, sizes.detections),
+    )
+
+
+STEPS = {"speech": speech_step, "seq2seq": seq2seq_step, "faster_rcnn": faster_rcnn_step}
+
+
 def matched(workload, names, parameters):
     """Returns for each of our parameters the names of PyTorch's parameters with its columns."""
-    if workload in IMAGE_NETWORKS:  # same order, different names
+    if workload not in ("speech", "seq2seq"):  # same order, different names
         assert len(names) == len(parameters)
         return {name: [other] for name, other in zip(names, parameters)}
     found = {}
@@ -136,12 +157,10 @@ def difference(torch, ours, theirs):
 
 def compare(torch, workload, recorded):
     sizes = SIZES[workload]
-    if workload == "speech":
-        net, loss_of, infer = speech_step(torch, sizes, recorded)
-    elif workload == "seq2seq":
-        net, loss_of, infer = seq2seq_step(torch, sizes, recorded)
-    else:
+    if workload in IMAGE_NETWORKS:
         net, loss_of, infer = image_step(torch, IMAGE_NETWORKS[workload], sizes, recorded)
+    else:
+        net, loss_of, infer = STEPS[workload](torch, sizes, recorded)
     parameters = dict(net.named_parameters())
     names = [key.removeprefix("weights.") for key in recorded if key.startswith("weights.")]
     pairs = matched(workload, names, parameters)
@@ -159,6 +178,8 @@ def compare(torch, workload, recorded):
     loss.backward()
     found = {"loss": difference(torch, recorded["loss"], loss.detach())}
     for name, others in pairs.items():
+        if f"gradients.{name}" not in recorded:
+            continue  # not trained
         gradients = [parameters[one].grad.to_dense() for one in others]
         ours = recorded[f"gradients.{name}"]
         found[f"gradient of {name}"] = difference(torch, ours, torch.cat(gradients, -1))

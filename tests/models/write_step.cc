@@ -72,7 +72,9 @@ void write_step(const std::string& name, Scale scale, at::ScalarType type, const
   const at::Tensor loss = net->loss(batch);
   loss.backward();
   tensors.add("loss", loss);
-  for (const auto& one : parameters) tensors.add("gradients." + one.key(), one.value().grad());
+  for (const auto& one : parameters) {
+    if (one->requires_grad()) tensors.add("gradients." + one.key(), one->grad());
+  }
 
   net->module().eval();  // batch normalisation uses the statistics of the training step
   const c10::NoGradGuard no_grad;
