@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Compares our steps with the same networks in eager PyTorch on this machine.
+"""Compares our steps with the same networks in eager PyTorch on this machine, and ops with torchvision's.
 
     results/against_pytorch.py vgg/train vgg/infer --threads 2 --rounds 5
+    results/against_pytorch.py op/nms/faster_rcnn/anchor_boxes/forward
     results/against_pytorch.py vgg/train --device cuda --precision fp32 bf16
 
 Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
@@ -40,8 +41,7 @@ def time_eager(row, device, precision, threads):
     import torch
 
     context = prepare(torch, device, precision, threads)
-    workload, mode = row.split("/")
-    step = eager_steps.WORKLOADS[workload](torch, mode)
+    step = eager_steps.ROWS[row](torch)
 
     def milliseconds(steps):
         begin = time.perf_counter()
@@ -89,7 +89,7 @@ def our_milliseconds(row, arguments, precision):
         if arguments.device == "cpu":
             command.append(f"--fathom_threads={arguments.threads}")
         output(command)
-        (result,) = read(out).measured
+        (result,) = (one for one in read(out).measured if one.median("in_steps", 1))
     return result.median("p50_us", result.us) / 1e3
 
 
@@ -97,9 +97,7 @@ def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    rows = [
-        f"{workload}/{mode}" for workload in eager_steps.WORKLOADS for mode in ("train", "infer")
-    ]
+    rows = eager_steps.ROWS
     parser.add_argument("rows", nargs="+", choices=rows, metavar="ROW", help=", ".join(rows))
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument(

@@ -1,13 +1,15 @@
 """Training and inference steps in eager PyTorch, written as its users write them, for against_pytorch.py.
 
 Each workload is a function of (torch, mode) that returns a function of no arguments, which runs one step. `mode` is
-"train" or "infer". Tests compare the networks with ours (tests/models/against_python_test.py).
+"train" or "infer". ROWS has them, and a few ops, by the names of our rows. Tests compare the networks with ours
+(tests/models/against_python_test.py).
 """
 
 import functools
 
 from eager_steps.autoenc import autoenc
 from eager_steps.deepq import deepq
+from eager_steps.detection_ops import op_rows
 from eager_steps.faster_rcnn import faster_rcnn
 from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
 from eager_steps.memnet import memnet
@@ -29,3 +31,9 @@ WORKLOADS = {
     "wgan": wgan,
     "faster_rcnn": faster_rcnn,
 }
+
+ROWS = {
+    f"{name}/{mode}": functools.partial(workload, mode=mode)
+    for name, workload in WORKLOADS.items()
+    for mode in ("train", "infer")
+} | op_rows()
