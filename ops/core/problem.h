@@ -64,10 +64,15 @@ struct ResponseNormProblem {
   std::optional<Buffer> dx = {};
 };
 
-/// Batch normalization of [N, C, ...] with the statistics of the batch; weight and bias are [C].
+/// Batch normalization of [N, C, ...] with the statistics of the batch or given ones; weight, bias,
+/// mean and variance are [C].
 struct BatchNormProblem {
   Buffer x, weight, bias, y;
   double epsilon;
+  struct Statistics {
+    Buffer mean, variance;
+  };
+  std::optional<Statistics> statistics = {};
   struct Gradients {
     Buffer x, weight, bias;
   };

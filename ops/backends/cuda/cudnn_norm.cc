@@ -49,6 +49,8 @@ Plan cudnn_plan(const ResponseNormProblem& problem, const Target& target) {
 }
 
 Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
+  if (problem.statistics && problem.gradients)
+    throw NotSupported("cuDNN computes gradients with the statistics of the batch only");
   const cudaStream_t stream = target.stream;
   const cudnnHandle_t handle = cudnn_handle(stream);
   const Tensor x = images(problem.x);
@@ -57,6 +59,17 @@ Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
   check(cudnnDeriveBNTensorDescriptor(channels, x, kSpatial));
   const InFp32 weight(problem.weight, stream);
   const InFp32 bias(problem.bias, stream);
+  if (problem.statistics) {
+    const InFp32 mean(problem.statistics->mean, stream);
+    const InFp32 variance(problem.statistics->variance, stream);
+    return {
+        .implementation = "spatial",
+        .run = [=, x_data = problem.x.data, y_data = problem.y.data, epsilon = problem.epsilon] {
+          check(cudnnBatchNormalizationForwardInference(
+              handle, kSpatial, &kOne, &kZero, x, x_data, y, y_data, channels, weight.fp32.data,
+              bias.fp32.data, mean.fp32.data, variance.fp32.data, epsilon));
+        }};
+  }
   const Memory mean = allocate(bytes(weight.fp32));
   const Memory inverse_deviation = allocate(bytes(weight.fp32));
   void* const x_data = problem.x.data;

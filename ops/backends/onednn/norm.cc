@@ -34,15 +34,21 @@ std::unique_ptr<Kernel> make(const ResponseNormProblem& problem) {
 }
 
 std::unique_ptr<Kernel> make(const BatchNormProblem& problem) {
+  using Flags = dnnl::normalization_flags;
   const Buffer& x = problem.x;
   const auto epsilon = static_cast<float>(problem.epsilon);
-  const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+  Flags flags = Flags::use_scale | Flags::use_shift;
+  std::vector<Argument> inputs{
+      {DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}};
+  if (problem.statistics) {
+    flags = flags | Flags::use_global_stats;
+    inputs.push_back({DNNL_ARG_MEAN, problem.statistics->mean});
+    inputs.push_back({DNNL_ARG_VARIANCE, problem.statistics->variance});
+  }
   const auto forward = [&](const memory::desc& image) {
     return dnnl::batch_normalization_forward::primitive_desc(engine(), prop_kind::forward_training,
                                                              image, image, epsilon, flags);
   };
-  const std::vector<Argument> inputs{
-      {DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}};
   if (!problem.gradients) return image_primitive(x, forward, inputs, {{DNNL_ARG_DST, problem.y}});
   const auto backward = [&](const memory::desc& image) {
     return dnnl::batch_normalization_backward::primitive_desc(

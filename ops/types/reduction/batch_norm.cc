@@ -17,56 +17,66 @@ constexpr double kMomentum = 0.1;  // LibTorch's default
 constexpr double kEpsilon = 1e-5;
 
 struct BatchNormShape {
-  Sizes sizes;  ///< [N, C, ...]
+  Sizes sizes;   ///< [N, C, ...]
+  bool running;  ///< with given statistics, as in inference, instead of the batch's
 
   void visit(Fields& fields) {
     fields.sizes("sizes", sizes);
+    fields.flag("running", running);
     fields.require(sizes.size() > 1, "\"sizes\" is one extent, expected [N, C, ...]");
   }
 };
 
-/// Batch normalization in training mode: with the batch's mean and variance over all dimensions but
-/// the channels. Forward: {x [N, C, ...], weight [C], bias [C]} gives {y}. Backward: {x, weight,
-/// bias, g}, with g of the shape of x, gives {dx, dweight, dbias}. Running statistics are updated,
-/// too, but are not an output.
+/// Batch normalization with the mean and variance of each channel: the batch's in training, whose
+/// running averages are updated, too, but are not an output; or, with `running`, given ones.
+/// Forward: {x [N, C, ...], weight [C], bias [C]} (+ {mean [C], variance [C]}) gives {y}. Backward:
+/// these and g, of the shape of x, give {dx, dweight, dbias}.
 class BatchNorm final : public Op {
  public:
-  BatchNorm(BatchNormShape shape, Pass pass) : sizes_(std::move(shape.sizes)), pass_(pass) {}
+  BatchNorm(BatchNormShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
 
   Cost cost(fixtures::Precision precision) const override {
-    const auto x = static_cast<double>(c10::multiply_integers(sizes_));
-    const auto c = static_cast<double>(sizes_[1]);
-    // x, weight, bias -> y, the batch's and the running mean and variance; g, x, weight, mean and
-    // variance -> dx, dweight, dbias.
-    const double elements = pass_ == Pass::kForward ? 2 * x + 8 * c : 3 * x + 5 * c;
+    const auto x = static_cast<double>(c10::multiply_integers(shape_.sizes));
+    const auto c = static_cast<double>(shape_.sizes[1]);
+    // x, weight, bias, mean and variance -> y; in training these are the batch's, which are
+    // written, as are the running ones, which are read, too. g, x, weight, mean and variance ->
+    // dx, dweight, dbias.
+    const double forward = 2 * x + (shape_.running ? 4 : 8) * c;
+    const double elements = pass_ == Pass::kForward ? forward : 3 * x + 5 * c;
     return {.flops = 0, .bytes = element_bytes(precision) * elements};
   }
 
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draws(seed);
-    Tensors made{draws.normal(sizes_), draws.normal({sizes_[1]}, 0.1).add_(1),
-                 draws.normal({sizes_[1]}, 0.1)};
-    if (pass_ == Pass::kBackward) made.push_back(draws.normal(sizes_));
+    const Sizes channels{shape_.sizes[1]};
+    Tensors made{draws.normal(shape_.sizes), draws.normal(channels, 0.1).add_(1),
+                 draws.normal(channels, 0.1)};
+    if (shape_.running) {
+      made.push_back(draws.normal(channels, 0.1));
+      made.push_back(draws.uniform(channels, 0.5, 2));
+    }
+    if (pass_ == Pass::kBackward) made.push_back(draws.normal(shape_.sizes));
     return made;
   }
 
   Call call(const Tensors& in) const override {
-    const at::Tensor mean = at::zeros({sizes_[1]}, in[1].options());
-    const at::Tensor variance = at::ones({sizes_[1]}, in[1].options());
+    const bool training = !shape_.running;
+    const Sizes channels{shape_.sizes[1]};
+    const at::Tensor mean = training ? at::zeros(channels, in[1].options()) : in[3];
+    const at::Tensor variance = training ? at::ones(channels, in[1].options()) : in[4];
     if (pass_ == Pass::kForward) {
       return [=, x = in[0], weight = in[1], bias = in[2]]() -> Tensors {
-        return {at::batch_norm(x, weight, bias, mean, variance, /*training=*/true, kMomentum,
-                               kEpsilon, /*cudnn_enabled=*/true)};
+        return {at::batch_norm(x, weight, bias, mean, variance, training, kMomentum, kEpsilon,
+                               /*cudnn_enabled=*/true)};
       };
     }
     // The choice of at::batch_norm: cuDNN where it can.
-    const auto [y, batch_mean, scale, reserve, implementation] =
-        at::_batch_norm_impl_index(in[0], in[1], in[2], mean, variance, /*training=*/true,
-                                   kMomentum, kEpsilon, /*cudnn_enabled=*/true);
-    return [x = in[0], weight = in[1], g = in[3], mean, variance, kept_mean = batch_mean,
-            kept_scale = scale, kept = reserve, chosen = implementation]() -> Tensors {
+    const auto [y, batch_mean, scale, reserve, implementation] = at::_batch_norm_impl_index(
+        in[0], in[1], in[2], mean, variance, training, kMomentum, kEpsilon, /*cudnn_enabled=*/true);
+    return [=, x = in[0], weight = in[1], g = in.back(), kept_mean = batch_mean, kept_scale = scale,
+            kept = reserve, chosen = implementation]() -> Tensors {
       const auto [dx, dweight, dbias] = at::_batch_norm_impl_index_backward(
-          chosen, x, g, weight, mean, variance, kept_mean, kept_scale, /*train=*/true, kEpsilon,
+          chosen, x, g, weight, mean, variance, kept_mean, kept_scale, training, kEpsilon,
           {true, true, true}, kept);
       return {dx, dweight, dbias};
     };
@@ -82,15 +92,16 @@ class BatchNorm final : public Op {
                              .bias = buffer(in[2]),
                              .y = buffer(out[0]),
                              .epsilon = kEpsilon};
+    if (shape_.running) problem.statistics = {.mean = buffer(in[3]), .variance = buffer(in[4])};
     if (pass_ == Pass::kBackward) {
-      problem.y = buffer(in[3]);
+      problem.y = buffer(in.back());
       problem.gradients = {.x = buffer(out[0]), .weight = buffer(out[1]), .bias = buffer(out[2])};
     }
     return problem;
   }
 
  private:
-  Sizes sizes_;
+  BatchNormShape shape_;
   Pass pass_;
 };
 
@@ -109,8 +120,9 @@ std::vector<MatchedOp> match_batch_norm(const ObservedCall& call) {
   for (const auto& [name, pass, x, weight, training] : signatures) {
     if (call.name != name) continue;
     if (!given(call.arguments[weight])) return {};
-    if (training > 0 && !call.arguments[training].toBool()) return {};  // inference
-    return {matched(pass, BatchNormShape{call.arguments[x].toTensor().sizes().vec()})};
+    return {matched(pass,
+                    BatchNormShape{.sizes = call.arguments[x].toTensor().sizes().vec(),
+                                   .running = training > 0 && !call.arguments[training].toBool()})};
   }
   return {};
 }
@@ -123,7 +135,8 @@ OpType batch_norm_type() {
           .aten = {"batch_norm", "native_batch_norm", "native_batch_norm_backward",
                    "cudnn_batch_norm", "cudnn_batch_norm_backward"},
           .passes = {Pass::kForward, Pass::kBackward},
-          .examples = {R"({"sizes": [2, 3, 5, 7]})", R"({"sizes": [11, 4]})"},
+          .examples = {R"({"sizes": [2, 3, 5, 7]})", R"({"sizes": [11, 4]})",
+                       R"({"sizes": [2, 3, 5, 7], "running": true})"},
           .fields = fields_of<BatchNormShape>,
           .make = make_op<BatchNorm, BatchNormShape>,
           .match = match_batch_norm};

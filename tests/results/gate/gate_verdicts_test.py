@@ -106,3 +106,36 @@ def test_the_fastest_sample_is_the_default(tmp_path):
     assert code == 1 and row_of(found, VGG)["base_us"] == pytest.approx(100, abs=1)
     code, found = verdict(*files, "--by=real_time")
     assert code == 0 and classes(found)[VGG] == "AMBIGUOUS"
+
+
+def compared(tmp_path, rows):
+    """The classes of rows with these times: {name: (base, new)}."""
+    files = []
+    for side, name in enumerate(("base.json", "new.json")):
+        repetitions = [
+            made_up.row(row, us, repetitions=len(times[side]), repetition_index=index)
+            for row, times in rows.items()
+            for index, us in enumerate(times[side])
+        ]
+        document = {"context": {}, "benchmarks": repetitions}
+        files.append(made_up.write(tmp_path / name, document))
+    return classes(verdict(*files)[1])
+
+
+SAME = [100, 100.1, 100.2, 100.3]
+SLOWER = [110, 110.1, 110.2, 110.3]  # p is 2 / 70, the smallest of 4 and 4 repetitions
+
+
+def test_one_slower_row_among_many_may_be_chance(tmp_path):
+    slower = {"BM_A": (SAME, SLOWER)}
+    assert compared(tmp_path, slower) == {"BM_A": "SLOWER"}
+    others = {f"BM_B/{n}": (SAME, SAME) for n in range(20)}
+    assert compared(tmp_path, slower | others)["BM_A"] == "AMBIGUOUS"
+
+
+def test_ops_of_one_changed_step_of_two_need_half_the_p_value(tmp_path):
+    op = f"{VGG}/op:conv2d"
+    rows = {VGG: ([*SAME, 100.4], [*SLOWER, 110.4]), op: (SAME, SLOWER)}
+    assert compared(tmp_path, rows)[op] == "SLOWER"
+    found = compared(tmp_path, rows | {MEMNET: (SAME, SAME)})
+    assert found[VGG] == "SLOWER" and found[op] == "AMBIGUOUS"
