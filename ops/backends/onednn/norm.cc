@@ -42,8 +42,8 @@ std::unique_ptr<Kernel> make(const BatchNormProblem& problem) {
       {DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}};
   if (problem.statistics) {
     flags = flags | Flags::use_global_stats;
-    inputs.push_back({DNNL_ARG_MEAN, problem.statistics->mean});
-    inputs.push_back({DNNL_ARG_VARIANCE, problem.statistics->variance});
+    inputs.emplace_back(DNNL_ARG_MEAN, problem.statistics->mean);
+    inputs.emplace_back(DNNL_ARG_VARIANCE, problem.statistics->variance);
   }
   const auto forward = [&](const memory::desc& image) {
     return dnnl::batch_normalization_forward::primitive_desc(engine(), prop_kind::forward_training,
