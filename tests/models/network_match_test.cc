@@ -236,16 +236,16 @@ TEST(NetworkOpMatch, LeavesOutWhatIsNotMeasured) {
                                             std::vector<int64_t>{0, 0},
                                             1};
   EXPECT_TRUE(op_type("conv2d")->match(observed("aten::convolution", transposed)).empty());
-  const std::vector<c10::IValue> running{at::randn({2, 3}),
-                                         at::ones({3}),
-                                         at::ones({3}),
-                                         at::zeros({3}),
-                                         at::ones({3}),
-                                         false,
-                                         0.1,
-                                         1e-5,
-                                         true};
-  EXPECT_TRUE(op_type("batch_norm")->match(observed("aten::batch_norm", running)).empty());
+  const std::vector<c10::IValue> without_weight{at::randn({2, 3}),
+                                                c10::IValue(),
+                                                c10::IValue(),
+                                                at::zeros({3}),
+                                                at::ones({3}),
+                                                true,
+                                                0.1,
+                                                1e-5,
+                                                true};
+  EXPECT_TRUE(op_type("batch_norm")->match(observed("aten::batch_norm", without_weight)).empty());
   const std::vector<c10::IValue> corner{at::randn({5, 4}), 1, at::zeros({2, 1}, at::kLong), false};
   EXPECT_TRUE(op_type("gather")->match(observed("aten::gather", corner)).empty());
 }
