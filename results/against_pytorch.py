@@ -89,7 +89,7 @@ def our_milliseconds(row, arguments, precision):
         if arguments.device == "cpu":
             command.append(f"--fathom_threads={arguments.threads}")
         output(command)
-        (result,) = (one for one in read(out).measured if one.median("in_steps", 1))
+        result = max(read(out).measured, key=lambda one: one.median("in_steps", 0))
     return result.median("p50_us", result.us) / 1e3
 
 
