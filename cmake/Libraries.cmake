@@ -10,6 +10,7 @@ macro(fathom_library name version url)
   find_package(${name} ${version} QUIET)
   if(NOT ${name}_FOUND)
     fathom_say("${name} is not installed: downloading ${url}")
+    # CMake 3.25 would read a SYSTEM after URL as a second URL.
     FetchContent_Declare(${name} SYSTEM URL ${url})
     FetchContent_MakeAvailable(${name})
   endif()

@@ -89,6 +89,7 @@ def our_milliseconds(row, arguments, precision):
         if arguments.device == "cpu":
             command.append(f"--fathom_threads={arguments.threads}")
         output(command)
+        # An op has a row for each backend. The steps run one of them.
         result = max(read(out).measured, key=lambda one: one.median("in_steps", 0))
     return result.median("p50_us", result.us) / 1e3
 
@@ -97,8 +98,13 @@ def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    rows = eager_steps.ROWS
-    parser.add_argument("rows", nargs="+", choices=rows, metavar="ROW", help=", ".join(rows))
+    parser.add_argument(
+        "rows",
+        nargs="+",
+        choices=eager_steps.ROWS,
+        metavar="ROW",
+        help=", ".join(eager_steps.ROWS),
+    )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument(
         "--precision", nargs="+", choices=("fp32", "tf32", "bf16"), default=["fp32"]

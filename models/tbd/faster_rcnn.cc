@@ -157,6 +157,8 @@ at::Tensor FasterRcnn::loss(const fixtures::Batch& batch) {
   const at::Tensor features = net_->features(batch[fixtures::kDetectionImages]);
   const auto [scores, differences] = net_->propose(features);
   const std::vector<Objects> images = objects_of(batch);
+  // Two loops, so that random draws come in torchvision's order: the anchors of all images, then
+  // the regions of all images.
   std::vector<at::Tensor> proposal_losses;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto image = static_cast<int64_t>(i);

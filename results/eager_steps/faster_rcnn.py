@@ -89,7 +89,7 @@ def detector(torch, sizes):
     trunk, last_stage = resnet(torch, sizes)
     anchors = AnchorGenerator((sizes.anchors,), ((0.5, 1.0, 2.0),))
     per_place = anchors.num_anchors_per_location()[0]
-    proposals = RPNHead(sizes.proposals, per_place)  # with as many input channels
+    proposals = RPNHead(sizes.proposals, per_place)  # its convolution keeps the number of channels
     proposals.conv[0][0] = nn.Conv2d(trunk.out_channels, sizes.proposals, 3, padding=1)
     channels = EXPANSION * sizes.stages[3][1]
     predictor = detection.FastRCNNPredictor(channels, sizes.classes)
@@ -118,7 +118,7 @@ def detector(torch, sizes):
         box_detections_per_img=sizes.detections,
         _skip_resize=True,  # a training step would draw the size at random
     )
-    net.rpn.min_size = 1.0
+    net.rpn.min_size = 1.0  # pixels of a proposal's sides
     return net
 
 
@@ -140,8 +140,9 @@ def detection_loss(net, images, boxes, classes):
     return sum(net(list(images), targets).values())
 
 
-def faster_rcnn(torch, mode, sizes=Sizes()):
+def faster_rcnn(torch, mode):
     """A step on one image, as in fixtures/images/detection_images.cc."""
+    sizes = Sizes()
     net = detector(torch, sizes)
     images = torch.rand(1, 3, sizes.height, sizes.width) * 2 - 1
     if mode == "infer":

@@ -1,4 +1,4 @@
-// Tasks of one op that share their inputs.
+// Tasks that run one op.
 #include "benchmarks/tasks/op_task.h"
 
 #include <ATen/ops/full.h>

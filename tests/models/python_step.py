@@ -7,6 +7,7 @@ parameter's gradient, which are the largest difference divided by the largest ab
 """
 
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -29,18 +30,20 @@ SIZES = {
     "resnet50": {},
     "inception_v3": {},
     "faster_rcnn": {
-        **{"height": 96, "width": 128, "stem": 8, "stages": ((1, 8), (1, 8), (2, 16), (1, 16))},
-        **{"proposals": 32, "anchors": (24, 40, 64), "classes": 4, "region_side": 6},
-        **{"candidates": (200, 100), "kept": (50, 20)},
-        **{"sampled_anchors": 64, "sampled_regions": 32, "detections": 10},
+        "height": 96,
+        "width": 128,
+        "stem": 8,
+        "stages": ((1, 8), (1, 8), (2, 16), (1, 16)),
+        "proposals": 32,
+        "anchors": (24, 40, 64),
+        "classes": 4,
+        "region_side": 6,
+        "candidates": (200, 100),
+        "kept": (50, 20),
+        "sampled_anchors": 64,
+        "sampled_regions": 32,
+        "detections": 10,
     },
-}
-IMAGE_NETWORKS = {
-    "vgg": vgg,
-    "residual": residual,
-    "alexnet": alexnet,
-    "resnet50": resnet50,
-    "inception_v3": inception_v3,
 }
 # The parameters of PyTorch's LSTM layers for ours in seq2seq; {} is the layer. One of our weights combines two.
 LSTM = {
@@ -76,7 +79,7 @@ def import_torch(folder):
                 del sys.modules[name]  # imported halfway
 
 
-def image_step(torch, network, sizes, recorded):
+def image_step(network, torch, sizes, recorded):
     pixels, labels = recorded["inputs.0"], recorded["inputs.1"]
     net, _ = network(torch, **sizes)
     return (
@@ -131,7 +134,16 @@ def faster_rcnn_step(torch, sizes, recorded):
     )
 
 
-STEPS = {"speech": speech_step, "seq2seq": seq2seq_step, "faster_rcnn": faster_rcnn_step}
+STEPS = {
+    "vgg": functools.partial(image_step, vgg),
+    "residual": functools.partial(image_step, residual),
+    "alexnet": functools.partial(image_step, alexnet),
+    "seq2seq": seq2seq_step,
+    "speech": speech_step,
+    "resnet50": functools.partial(image_step, resnet50),
+    "inception_v3": functools.partial(image_step, inception_v3),
+    "faster_rcnn": faster_rcnn_step,
+}
 
 
 def matched(workload, names, parameters):
@@ -156,11 +168,7 @@ def difference(torch, ours, theirs):
 
 
 def compare(torch, workload, recorded):
-    sizes = SIZES[workload]
-    if workload in IMAGE_NETWORKS:
-        net, loss_of, infer = image_step(torch, IMAGE_NETWORKS[workload], sizes, recorded)
-    else:
-        net, loss_of, infer = STEPS[workload](torch, sizes, recorded)
+    net, loss_of, infer = STEPS[workload](torch, SIZES[workload], recorded)
     parameters = dict(net.named_parameters())
     names = [key.removeprefix("weights.") for key in recorded if key.startswith("weights.")]
     pairs = matched(workload, names, parameters)

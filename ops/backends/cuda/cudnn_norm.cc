@@ -59,22 +59,20 @@ Plan cudnn_plan(const BatchNormProblem& problem, const Target& target) {
   check(cudnnDeriveBNTensorDescriptor(channels, x, kSpatial));
   const InFp32 weight(problem.weight, stream);
   const InFp32 bias(problem.bias, stream);
-  if (problem.statistics) {
-    const InFp32 mean(problem.statistics->mean, stream);
-    const InFp32 variance(problem.statistics->variance, stream);
-    return {
-        .implementation = "spatial",
-        .run = [=, x_data = problem.x.data, y_data = problem.y.data, epsilon = problem.epsilon] {
-          check(cudnnBatchNormalizationForwardInference(
-              handle, kSpatial, &kOne, &kZero, x, x_data, y, y_data, channels, weight.fp32.data,
-              bias.fp32.data, mean.fp32.data, variance.fp32.data, epsilon));
-        }};
-  }
-  const Memory mean = allocate(bytes(weight.fp32));
-  const Memory inverse_deviation = allocate(bytes(weight.fp32));
   void* const x_data = problem.x.data;
   void* const y_data = problem.y.data;
   const double epsilon = problem.epsilon;
+  if (problem.statistics) {
+    const InFp32 mean(problem.statistics->mean, stream);
+    const InFp32 variance(problem.statistics->variance, stream);
+    return {.implementation = "spatial", .run = [=] {
+              check(cudnnBatchNormalizationForwardInference(
+                  handle, kSpatial, &kOne, &kZero, x, x_data, y, y_data, channels, weight.fp32.data,
+                  bias.fp32.data, mean.fp32.data, variance.fp32.data, epsilon));
+            }};
+  }
+  const Memory mean = allocate(bytes(weight.fp32));
+  const Memory inverse_deviation = allocate(bytes(weight.fp32));
   const auto forward = [=](void* into) {
     check(cudnnBatchNormalizationForwardTraining(
         handle, kSpatial, &kOne, &kZero, x, x_data, y, into, channels, weight.fp32.data,

@@ -18,7 +18,7 @@ constexpr double kEpsilon = 1e-5;
 
 struct BatchNormShape {
   Sizes sizes;   ///< [N, C, ...]
-  bool running;  ///< with given statistics, as in inference, instead of the batch's
+  bool running;  ///< with running statistics, as in inference, instead of the batch's
 
   void visit(Fields& fields) {
     fields.sizes("sizes", sizes);
@@ -27,10 +27,11 @@ struct BatchNormShape {
   }
 };
 
-/// Batch normalization with the mean and variance of each channel: the batch's in training, whose
-/// running averages are updated, too, but are not an output; or, with `running`, given ones.
-/// Forward: {x [N, C, ...], weight [C], bias [C]} (+ {mean [C], variance [C]}) gives {y}. Backward:
-/// these and g, of the shape of x, give {dx, dweight, dbias}.
+/// Batch normalization with the mean and variance of each channel. In training they are the
+/// batch's; their running averages are updated, but are not an output. With `running` they are
+/// inputs, as in inference. Forward: {x [N, C, ...], weight [C], bias [C]} gives {y}; with
+/// `running`, {mean [C], variance [C]} follow. Backward: these and g, of the shape of x, give {dx,
+/// dweight, dbias}.
 class BatchNorm final : public Op {
  public:
   BatchNorm(BatchNormShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
@@ -38,9 +39,9 @@ class BatchNorm final : public Op {
   Cost cost(fixtures::Precision precision) const override {
     const auto x = static_cast<double>(c10::multiply_integers(shape_.sizes));
     const auto c = static_cast<double>(shape_.sizes[1]);
-    // x, weight, bias, mean and variance -> y; in training these are the batch's, which are
-    // written, as are the running ones, which are read, too. g, x, weight, mean and variance ->
-    // dx, dweight, dbias.
+    // Forward: x, weight, bias, mean and variance -> y. In training, the batch's mean and variance
+    // are written, the running ones are read and written.
+    // Backward: g, x, weight, mean and variance -> dx, dweight, dbias.
     const double forward = 2 * x + (shape_.running ? 4 : 8) * c;
     const double elements = pass_ == Pass::kForward ? forward : 3 * x + 5 * c;
     return {.flops = 0, .bytes = element_bytes(precision) * elements};
