@@ -29,8 +29,10 @@ void record_shapes(const std::vector<Row>& rows, const std::string& directory,
     if (!device) continue;
     note("recording " + name);
     const auto path = std::filesystem::path(directory) / (name + ".json");
+    // An earlier file is kept until the recording, which takes seconds, has succeeded.
+    const std::string text = models::record_shapes_json(workload, *device);
     std::ofstream file(path);
-    file << models::record_shapes_json(workload, *device);
+    file << text;
     file.close();
     if (!file) {
       throw UsageError("--fathom_record=" + directory + ": " + path.string() +
