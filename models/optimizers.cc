@@ -4,6 +4,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <utility>
@@ -18,8 +19,7 @@ bool on_gpu(const Parameters& parameters) { return !parameters.empty() && parame
 
 }  // namespace
 
-void Optimizer::step(const torch::nn::Module& net) {
-  const Parameters parameters = net.parameters();
+void Optimizer::step(const Parameters& parameters) {
   if (optimizer_ == nullptr && !fused_) {
     if (on_gpu(parameters)) {
       fused_.emplace(rule_, parameters);
@@ -49,6 +49,9 @@ std::vector<at::Tensor> Optimizer::state() const {
     } else if (const auto* adam_state =
                    dynamic_cast<const torch::optim::AdamParamState*>(state.get())) {
       tensors.insert(tensors.end(), {adam_state->exp_avg(), adam_state->exp_avg_sq()});
+    } else if (const auto* adamw_state =
+                   dynamic_cast<const torch::optim::AdamWParamState*>(state.get())) {
+      tensors.insert(tensors.end(), {adamw_state->exp_avg(), adamw_state->exp_avg_sq()});
     } else if (const auto* adagrad_state =
                    dynamic_cast<const torch::optim::AdagradParamState*>(state.get())) {
       tensors.push_back(adagrad_state->sum());
@@ -82,10 +85,29 @@ Optimizer momentum(double rate, double momentum, double weight_decay) {
           }};
 }
 
+Optimizer nesterov(double rate, double momentum, double weight_decay) {
+  return {ops::Nesterov{rate, momentum, weight_decay}, [=](Parameters parameters) {
+            return std::make_unique<torch::optim::SGD>(std::move(parameters),
+                                                       torch::optim::SGDOptions(rate)
+                                                           .momentum(momentum)
+                                                           .weight_decay(weight_decay)
+                                                           .nesterov(true));
+          }};
+}
+
 Optimizer adam(double rate, double beta1, double beta2) {
   return {ops::Adam{.rate = rate, .beta1 = beta1, .beta2 = beta2}, [=](Parameters parameters) {
             return std::make_unique<torch::optim::Adam>(
                 std::move(parameters), torch::optim::AdamOptions(rate).betas({beta1, beta2}));
+          }};
+}
+
+Optimizer adamw(double rate, double weight_decay, double beta1, double beta2) {
+  return {ops::AdamW{.rate = rate, .weight_decay = weight_decay, .beta1 = beta1, .beta2 = beta2},
+          [=](Parameters parameters) {
+            return std::make_unique<torch::optim::AdamW>(
+                std::move(parameters),
+                torch::optim::AdamWOptions(rate).betas({beta1, beta2}).weight_decay(weight_decay));
           }};
 }
 

@@ -12,7 +12,7 @@
 
 namespace fathom::models {
 
-/// LibTorch's optimizer for all parameters of one network: torch::optim on the CPU, the fused
+/// LibTorch's optimizer for the parameters of one network: torch::optim on the CPU, the fused
 /// kernels on a GPU. It is created at the first step, after `.to(device)`, because it allocates its
 /// state when it is created.
 class Optimizer {
@@ -23,7 +23,9 @@ class Optimizer {
   Optimizer(const ops::UpdateRule& rule, Make make) : rule_(rule), make_(std::move(make)) {}
 
   /// Applies the gradients of `net`, then frees them.
-  void step(const torch::nn::Module& net);
+  void step(const torch::nn::Module& net) { step(net.parameters()); }
+  /// The same for some parameters of a network, which must be those of the first step.
+  void step(const std::vector<at::Tensor>& parameters);
   /// The state tensors, such as momentum buffers. Empty before the first step.
   std::vector<at::Tensor> state() const;
 
@@ -41,8 +43,12 @@ void clip_norm(const torch::nn::Module& net, double max_norm);
 Optimizer sgd(double rate);
 /// Stochastic gradient descent with momentum.
 Optimizer momentum(double rate, double momentum, double weight_decay);
+/// The same with Nesterov's momentum.
+Optimizer nesterov(double rate, double momentum, double weight_decay);
 /// Adam. The default decay rates are those of its paper.
 Optimizer adam(double rate, double beta1 = 0.9, double beta2 = 0.999);
+/// Adam with decoupled weight decay, which all parameters of the network share.
+Optimizer adamw(double rate, double weight_decay, double beta1 = 0.9, double beta2 = 0.999);
 Optimizer adagrad(double rate, double weight_decay);
 
 }  // namespace fathom::models

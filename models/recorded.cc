@@ -21,8 +21,9 @@ std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode, fixtures:
 }  // namespace
 
 std::string record_shapes_json(const WorkloadRow& row, fixtures::Device device) {
-  return ops::shapes_json(std::string(row.name), record(row, Mode::kTrain, device),
-                          record(row, Mode::kInfer, device));
+  std::vector<ops::RecordedOp> train;
+  if (row.trains) train = record(row, Mode::kTrain, device);
+  return ops::shapes_json(std::string(row.name), train, record(row, Mode::kInfer, device));
 }
 
 }  // namespace fathom::models

@@ -79,6 +79,11 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
       if (channels_last) tensor = with_channels_last(tensor);
     }
   }
+  if (options.mode == Mode::kInfer) {
+    const Autocast autocast(options.precision, device.type());
+    const c10::InferenceMode inference;
+    workload_->prepare_inference(inputs_.batches[0]);
+  }
 }
 
 void Step::run(const std::function<void(Phase)>& done) {

@@ -15,6 +15,9 @@ std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
 std::unique_ptr<Workload> make_deepq(Scale scale);
 std::unique_ptr<Workload> make_deepq_2013(Scale scale);
 std::unique_ptr<Workload> make_faster_rcnn(Scale scale);
+std::unique_ptr<Workload> make_gpt2(Scale scale);
+std::unique_ptr<Workload> make_gpt2_1024(Scale scale);
+std::unique_ptr<Workload> make_gpt2_decode(Scale scale);
 std::unique_ptr<Workload> make_inception_v3(Scale scale);
 std::unique_ptr<Workload> make_memnet(Scale scale);
 std::unique_ptr<Workload> make_residual(Scale scale);
@@ -170,6 +173,16 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer = "SGD 0.001, momentum 0.9, weight decay 5e-4",
        .optimizer_slots = 1,
        .make = make_faster_rcnn},
+      {.name = "gpt2",
+       .paper = "GPT-2, Radford et al. 2019, 12 layers, 256 tokens",
+       .dataset = "token ids",
+       .batch = 4,
+       .parameters = 124'439'808,
+       .macs = 32'832'159'744,
+       .infer_macs = 22'989'828'864,
+       .optimizer = "AdamW 6e-4, beta 0.9 and 0.95, weight decay 0.1, norm 1",
+       .optimizer_slots = 2,
+       .make = make_gpt2},
       {.name = "seq2seq_5x10",
        .variant_of = "seq2seq",
        .paper = "the same network, 5 and 10 positions",
@@ -214,6 +227,27 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer = "SGD 0.01, norm 5",
        .studies = {.brief = kSteps},
        .make = make_speech_150},
+      {.name = "gpt2_1024",
+       .variant_of = "gpt2",
+       .paper = "the same network, 1024 tokens",
+       .dataset = "token ids",
+       .batch = 4,
+       .parameters = 124'439'808,
+       .macs = 145'824'153'600,
+       .infer_macs = 106'339'037'952,
+       .optimizer = "AdamW 6e-4, beta 0.9 and 0.95, weight decay 0.1, norm 1",
+       .optimizer_slots = 2,
+       .make = make_gpt2_1024},
+      {.name = "gpt2_decode",
+       .variant_of = "gpt2",
+       .paper = "the same network, one token after 512 in a cache",
+       .dataset = "token ids",
+       .batch = 4,
+       .parameters = 124'439'808,
+       .macs = 132'987'648,
+       .trains = false,
+       .optimizer = "none",
+       .make = make_gpt2_decode},
       {.name = "autoenc_kingma",
        .variant_of = "autoenc",
        .paper = "the same paper's own network, 500 hidden units",
@@ -284,6 +318,10 @@ const WorkloadRow& workload(std::string_view name) {
       std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
   if (match == rows.end()) throw std::out_of_range("no workload is called " + std::string(name));
   return *match;
+}
+
+std::vector<Mode> modes(const WorkloadRow& row) {
+  return row.trains ? std::vector{Mode::kTrain, Mode::kInfer} : std::vector{Mode::kInfer};
 }
 
 std::string workloads_markdown() {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/mode.h"
 #include "models/workload.h"
 
 namespace fathom::models {
@@ -34,6 +35,7 @@ struct WorkloadRow {
   int64_t parameters;       ///< number of trainable parameters
   int64_t macs;  ///< forward pass of the first update, one sample, with padding as in the papers
   int64_t infer_macs = 0;  ///< for inference; 0: the same
+  bool trains = true;      ///< false: only its inference is measured
   int64_t step_macs = 0;   ///< forward passes of all updates of a training step; 0: one update
   int64_t other_macs = 0;  ///< those of `macs` outside convolutions and matrix products
   std::string_view optimizer;
@@ -47,6 +49,9 @@ const std::vector<WorkloadRow>& workloads();
 
 /// The row called `name`. Throws std::out_of_range if there is none.
 const WorkloadRow& workload(std::string_view name);
+
+/// The modes whose steps are measured.
+std::vector<Mode> modes(const WorkloadRow& row);
 
 /// The table of workloads in Markdown, as in docs/workloads.md.
 std::string workloads_markdown();

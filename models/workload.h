@@ -29,6 +29,9 @@ class Workload {
   /// The shape of infer()'s result for `batch` samples.
   virtual std::vector<int64_t> output_shape(int64_t batch) const = 0;
 
+  /// Called once, with the first of the batches that infer() gets, in the precision of the steps.
+  /// A decoder fills its cache here, outside the step.
+  virtual void prepare_inference(const fixtures::Batch& /*batch*/) {}
   /// The outputs of the network, of shape output_shape().
   virtual at::Tensor infer(const fixtures::Batch& batch) = 0;
   /// The scalar loss that training minimises.

@@ -48,7 +48,7 @@ void refuse_repeats(const char* flag, const std::vector<Value>& list) {
 StepName step_name(const std::string& typed) {
   std::vector<std::string> known;
   for (const auto& workload : models::workloads()) {
-    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+    for (const auto mode : models::modes(workload)) {
       known.push_back(std::string(workload.name) + '/' + std::string(name(mode)));
       if (typed == known.back()) return {std::string(workload.name), mode};
     }

@@ -174,7 +174,7 @@ ContextEntries table_context() {
   std::string variants;
   std::string classes;
   for (const auto& workload : models::workloads()) {
-    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+    for (const auto mode : models::modes(workload)) {
       add_pair(batches, std::string(workload.name) + '/' + std::string(name(mode)),
                std::to_string(models::default_batch(workload, mode)));
     }

@@ -180,7 +180,7 @@ std::vector<Row> step_rows(const Options& options) {
   std::vector<Row> rows;
   if (!wanted(options, Backend::kTorch)) return rows;
   for (const auto& workload : models::workloads()) {
-    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
+    for (const auto mode : models::modes(workload)) {
       const StepName step{std::string(workload.name), mode};
       if (!options.explain || *options.explain == step) add_steps(rows, options, workload, mode);
     }

@@ -64,6 +64,11 @@ struct ResponseNormProblem {
   std::optional<Buffer> dx = {};
 };
 
+/// The gradients that a normalization with weight and bias writes.
+struct NormGradients {
+  Buffer x, weight, bias;
+};
+
 /// Batch normalization of [N, C, ...] with the statistics of the batch or given ones; weight, bias,
 /// mean and variance are [C].
 struct BatchNormProblem {
@@ -73,10 +78,14 @@ struct BatchNormProblem {
     Buffer mean, variance;
   };
   std::optional<Statistics> statistics = {};
-  struct Gradients {
-    Buffer x, weight, bias;
-  };
-  std::optional<Gradients> gradients = {};
+  std::optional<NormGradients> gradients = {};
+};
+
+/// Normalization of each row of x [N, W] with its own mean and variance; weight and bias are [W].
+struct LayerNormProblem {
+  Buffer x, weight, bias, y;
+  double epsilon;
+  std::optional<NormGradients> gradients = {};
 };
 
 /// Softmax over `axis`.
@@ -94,6 +103,8 @@ struct UnaryProblem {
     kRelu,
     kSigmoid,
     kTanh,
+    kGeluErf,
+    kGeluTanh,
     kExp,
     kSqrt,
     kSquare,
@@ -172,8 +183,8 @@ struct CtcProblem {
 };
 
 using Problem = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
-                             BatchNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem,
-                             ReductionProblem, ConcatProblem, CopyProblem, LstmProblem,
-                             ClippedRnnProblem, CtcProblem, UpsampleProblem>;
+                             BatchNormProblem, LayerNormProblem, SoftmaxProblem, UnaryProblem,
+                             BinaryProblem, ReductionProblem, ConcatProblem, CopyProblem,
+                             LstmProblem, ClippedRnnProblem, CtcProblem, UpsampleProblem>;
 
 }  // namespace fathom::ops

@@ -25,4 +25,12 @@ std::vector<Sizes> tensor_sizes(const std::vector<at::Tensor>& tensors) {
   return all;
 }
 
+Sizes spanned_sizes(const at::Tensor& tensor) {
+  auto sizes = tensor_sizes(tensor);
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    if (tensor.stride(i) == 0) sizes[static_cast<std::size_t>(i)] = 1;
+  }
+  return sizes;
+}
+
 }  // namespace fathom::ops

@@ -19,4 +19,7 @@ bool is_plain(const c10::IValue& argument);
 Sizes tensor_sizes(const at::Tensor& tensor);
 std::vector<Sizes> tensor_sizes(const std::vector<at::Tensor>& tensors);
 
+/// The extents that a tensor has in memory: 1 along expanded dimensions.
+Sizes spanned_sizes(const at::Tensor& tensor);
+
 }  // namespace fathom::ops

@@ -5,6 +5,7 @@
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adagrad.h>
 #include <ATen/ops/_fused_adam.h>
+#include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
@@ -37,16 +38,27 @@ void update(const Sgd& rule, const Lists& lists) {
 }
 
 /// Momentum starts at zero, so that the first step is no special case.
-void update(const Momentum& rule, const Lists& lists) {
+template <typename Rule>
+void update_momentum(const Rule& rule, const Lists& lists, bool nesterov) {
   at::_fused_sgd_(lists.parameters, lists.gradients, lists.states[0], rule.weight_decay,
-                  rule.momentum, rule.rate, /*dampening=*/0, /*nesterov=*/false,
-                  /*maximize=*/false, /*is_first_step=*/false);
+                  rule.momentum, rule.rate, /*dampening=*/0, nesterov, /*maximize=*/false,
+                  /*is_first_step=*/false);
 }
+
+void update(const Momentum& rule, const Lists& lists) { update_momentum(rule, lists, false); }
+
+void update(const Nesterov& rule, const Lists& lists) { update_momentum(rule, lists, true); }
 
 void update(const Adam& rule, const Lists& lists) {
   at::_fused_adam_(lists.parameters, lists.gradients, lists.states[0], lists.states[1], {},
                    lists.steps, rule.rate, rule.beta1, rule.beta2, /*weight_decay=*/0, rule.epsilon,
                    /*amsgrad=*/false, /*maximize=*/false);
+}
+
+void update(const AdamW& rule, const Lists& lists) {
+  at::_fused_adamw_(lists.parameters, lists.gradients, lists.states[0], lists.states[1], {},
+                    lists.steps, rule.rate, rule.beta1, rule.beta2, rule.weight_decay, rule.epsilon,
+                    /*amsgrad=*/false, /*maximize=*/false);
 }
 
 void update(const Adagrad& rule, const Lists& lists) {

@@ -50,6 +50,33 @@ struct Momentum {
   };
 };
 
+/// Nesterov's momentum in the form of Sutskever et al. 2013, section 2, as torch::optim has it,
+/// over slope = g + weight_decay · p: velocity <- momentum · velocity + slope, then p <- p - rate ·
+/// (slope + momentum · velocity).
+struct Nesterov {
+  static constexpr const char* kScope = "op:nesterov";
+  static constexpr int kStates = 1;
+  double rate;
+  double momentum;
+  double weight_decay;
+
+  template <typename T>
+  struct In {
+    explicit In(const Nesterov& rule)
+        : rate(static_cast<T>(rule.rate)),
+          momentum(static_cast<T>(rule.momentum)),
+          weight_decay(static_cast<T>(rule.weight_decay)) {}
+    FATHOM_HOST_DEVICE void apply(T g, T& p, T* states) const {
+      const T slope = g + weight_decay * p;
+      states[0] = momentum * states[0] + slope;
+      p -= rate * (slope + momentum * states[0]);
+    }
+    T rate;
+    T momentum;
+    T weight_decay;
+  };
+};
+
 /// Kingma and Ba 2015, algorithm 1: bias-corrected first and second moments.
 struct Adam {
   static constexpr const char* kScope = "op:adam";
@@ -86,6 +113,32 @@ struct Adam {
     T rate;
     T root;
     T epsilon;
+  };
+};
+
+/// Loshchilov and Hutter 2019, algorithm 2: p <- p - rate · weight_decay · p, then the step of
+/// Adam.
+struct AdamW {
+  static constexpr const char* kScope = "op:adamw";
+  static constexpr int kStates = 2;
+  double rate;
+  double weight_decay;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  int64_t step = 1;  ///< the number of this step, from 1
+
+  template <typename T>
+  struct In {
+    explicit In(const AdamW& rule)
+        : kept(static_cast<T>(1 - rule.rate * rule.weight_decay)),
+          adam(Adam{rule.rate, rule.beta1, rule.beta2, rule.epsilon, rule.step}) {}
+    FATHOM_HOST_DEVICE void apply(T g, T& p, T* states) const {
+      p *= kept;
+      adam.apply(g, p, states);
+    }
+    T kept;
+    Adam::In<T> adam;
   };
 };
 
@@ -145,7 +198,7 @@ struct RmsProp {
   };
 };
 
-using UpdateRule = std::variant<Sgd, Momentum, Adam, Adagrad, RmsProp>;
+using UpdateRule = std::variant<Sgd, Momentum, Nesterov, Adam, AdamW, Adagrad, RmsProp>;
 
 /// Pointers to the elements of a parameter, its gradient and its states, in this order.
 template <typename S>

@@ -12,11 +12,14 @@ OpType lstm_type();
 OpType lstm_cell_type();
 OpType clipped_relu_rnn_type();
 OpType additive_attention_type();
+OpType scaled_dot_product_attention_type();
 OpType sampled_softmax_type();
 OpType conv2d_type();
 OpType bias_add_type();
+OpType gelu_type();
 OpType batch_norm_type();
 OpType group_norm_type();
+OpType layer_norm_type();
 OpType local_response_norm_type();
 OpType max_pool_type();
 OpType avg_pool_type();
@@ -56,11 +59,14 @@ std::vector<OpType> all_types() {
       lstm_cell_type(),
       clipped_relu_rnn_type(),
       additive_attention_type(),
+      scaled_dot_product_attention_type(),
       sampled_softmax_type(),
       conv2d_type(),
       bias_add_type(),
+      gelu_type(),
       batch_norm_type(),
       group_norm_type(),
+      layer_norm_type(),
       local_response_norm_type(),
       max_pool_type(),
       avg_pool_type(),

@@ -11,12 +11,14 @@ from eager_steps.autoenc import autoenc
 from eager_steps.deepq import deepq
 from eager_steps.detection_ops import op_rows
 from eager_steps.faster_rcnn import faster_rcnn
+from eager_steps.gpt2 import gpt2, gpt2_decode
 from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
 from eager_steps.memnet import memnet
 from eager_steps.seq2seq import seq2seq
 from eager_steps.speech import speech
 from eager_steps.wgan import wgan
 
+INFERENCE_ONLY = {"gpt2_decode"}
 WORKLOADS = {
     "seq2seq": seq2seq,
     "memnet": memnet,
@@ -30,10 +32,14 @@ WORKLOADS = {
     "inception_v3": functools.partial(image_step, inception_v3, 32, side=299),
     "wgan": wgan,
     "faster_rcnn": faster_rcnn,
+    "gpt2": functools.partial(gpt2, 256),
+    "gpt2_1024": functools.partial(gpt2, 1024),
+    "gpt2_decode": gpt2_decode,
 }
 
 ROWS = {
     f"{name}/{mode}": functools.partial(workload, mode=mode)
     for name, workload in WORKLOADS.items()
     for mode in ("train", "infer")
+    if mode == "infer" or name not in INFERENCE_ONLY
 } | op_rows()

@@ -52,6 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryCudaGraph, testing::ValuesIn([] {
 /// Losses of several rounds over the batches, after the same number of eager steps. Dropout, noise
 /// and candidates go on as in eager steps.
 TEST_P(EveryCudaGraph, HasTheLossesOfEagerSteps) {
+  if (!row().trains) GTEST_SKIP() << "it has no training step";
   std::vector<std::vector<double>> losses;
   for (const bool graph : {false, true}) {
     Step step(row(), on_gpu(Mode::kTrain));
@@ -87,7 +88,8 @@ TEST_P(EveryCudaGraph, InfersWhatEagerStepsInfer) {
 
 /// The label of a row, and its FLOPs, which are counted before the capture.
 TEST_P(EveryCudaGraph, IsNamedInTheLabel) {
-  const auto task = benchmarks::make_model_task(row(), on_gpu(Mode::kTrain), /*cuda_graph=*/true);
+  const auto task =
+      benchmarks::make_model_task(row(), on_gpu(modes(row())[0]), /*cuda_graph=*/true);
   EXPECT_NE(task->counts().label.find("cuda_graph"), std::string::npos);
   EXPECT_TRUE(task->counts().flops);
   task->run();

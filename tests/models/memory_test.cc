@@ -107,14 +107,13 @@ class EveryStep : public testing::TestWithParam<std::tuple<std::string, Mode>> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryStep,
-                         testing::Combine(testing::ValuesIn([] {
-                                            std::vector<std::string> names;
-                                            for (const auto& row : workloads())
-                                              names.emplace_back(row.name);
-                                            return names;
-                                          }()),
-                                          testing::Values(Mode::kTrain, Mode::kInfer)),
+INSTANTIATE_TEST_SUITE_P(Table, EveryStep, testing::ValuesIn([] {
+                           std::vector<std::tuple<std::string, Mode>> steps;
+                           for (const auto& row : workloads()) {
+                             for (const auto mode : modes(row)) steps.emplace_back(row.name, mode);
+                           }
+                           return steps;
+                         }()),
                          [](const auto& step) {
                            return std::get<0>(step.param) + "_" +
                                   std::string(name(std::get<1>(step.param)));

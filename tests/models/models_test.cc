@@ -54,11 +54,24 @@ class EveryWorkload : public testing::TestWithParam<std::string> {
   static double number(const Step& step) { return step.result().item<double>(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryWorkload, testing::ValuesIn([] {
-                           std::vector<std::string> names;
-                           for (const auto& row : workloads()) names.emplace_back(row.name);
-                           return names;
-                         }()),
+/// Tests of every workload that trains.
+class EveryTraining : public EveryWorkload {};
+
+std::vector<std::string> names_of(bool (*chosen)(const WorkloadRow&)) {
+  std::vector<std::string> names;
+  for (const auto& row : workloads()) {
+    if (chosen(row)) names.emplace_back(row.name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryWorkload,
+                         testing::ValuesIn(names_of([](const WorkloadRow&) { return true; })),
+                         [](const auto& workload) { return workload.param; });
+INSTANTIATE_TEST_SUITE_P(Table, EveryTraining,
+                         testing::ValuesIn(names_of([](const WorkloadRow& row) {
+                           return row.trains;
+                         })),
                          [](const auto& workload) { return workload.param; });
 
 TEST_P(EveryWorkload, HasThePublishedParameters) {
@@ -69,7 +82,7 @@ TEST_P(EveryWorkload, HasThePublishedParameters) {
 }
 
 TEST_P(EveryWorkload, HasThePublishedMacsForward) {
-  for (const auto mode : {Mode::kTrain, Mode::kInfer}) {
+  for (const auto mode : modes(row())) {
     // Batch normalisation of single pixels needs two samples in training.
     const int64_t batch = mode == Mode::kTrain ? std::min<int64_t>(row().batch, 2) : 1;
     Step step(row(), {.mode = mode, .batch = batch});
@@ -81,7 +94,7 @@ TEST_P(EveryWorkload, HasThePublishedMacsForward) {
   }
 }
 
-TEST_P(EveryWorkload, HasTheMacsOfSeveralUpdates) {
+TEST_P(EveryTraining, HasTheMacsOfSeveralUpdates) {
   constexpr int64_t kBatch = 2;
   Step step(row(), {.batch = kBatch});
   const bool several = step.workload().updates_per_step() > 1;
@@ -108,7 +121,7 @@ TEST_P(EveryWorkload, InfersInBf16CloseToFp32) {
   EXPECT_GT(difference.norm().item<double>(), 0);
 }
 
-TEST_P(EveryWorkload, TrainsInBf16) {
+TEST_P(EveryTraining, TrainsInBf16) {
   Step step = small(Mode::kTrain, 0, fixtures::Precision::kBf16);
   if (!runs_in_bf16(step)) GTEST_SKIP() << "LibTorch's LSTM has no bf16 on this CPU";
   EXPECT_TRUE(std::isfinite(number(step)));
@@ -121,7 +134,7 @@ void disable_dropout(Step& step) {
   }
 }
 
-TEST_P(EveryWorkload, HasTheCpusLossAndGradientsOnCuda) {
+TEST_P(EveryTraining, HasTheCpusLossAndGradientsOnCuda) {
   if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
     GTEST_SKIP() << why;
   }
@@ -152,7 +165,7 @@ TEST_P(EveryWorkload, TrainsAndInfersInEveryPrecisionOnCuda) {
   }
   if (row().dataset == "MNIST") GTEST_SKIP() << "its noise is drawn on the device";
   using fixtures::Precision;
-  for (const auto mode : {Mode::kTrain, Mode::kInfer}) {
+  for (const auto mode : modes(row())) {
     const auto first_result = [&](fixtures::Device device, Precision precision) {
       Step step(row(), {.mode = mode,
                         .device = device,
@@ -178,7 +191,7 @@ TEST_P(EveryWorkload, TrainsAndInfersInEveryPrecisionOnCuda) {
   }
 }
 
-TEST_P(EveryWorkload, GivesTheSameLossesForTheSameSeed) {
+TEST_P(EveryTraining, GivesTheSameLossesForTheSameSeed) {
   Step first = small(Mode::kTrain, 5);
   std::vector<double> losses;
   for (int i = 0; i < 3; ++i) {
@@ -192,7 +205,7 @@ TEST_P(EveryWorkload, GivesTheSameLossesForTheSameSeed) {
   }
 }
 
-TEST_P(EveryWorkload, GivesAnotherLossForAnotherSeed) {
+TEST_P(EveryTraining, GivesAnotherLossForAnotherSeed) {
   Step first = small(Mode::kTrain, 5);
   Step second = small(Mode::kTrain, 6);
   first.run();
@@ -200,7 +213,7 @@ TEST_P(EveryWorkload, GivesAnotherLossForAnotherSeed) {
   EXPECT_NE(number(first), number(second));
 }
 
-TEST_P(EveryWorkload, LearnsOneBatch) {
+TEST_P(EveryTraining, LearnsOneBatch) {
   Step step = small(Mode::kTrain);
   auto& workload = step.workload();
   if (workload.updates_per_step() > 1) return;  // the losses of several networks
@@ -222,13 +235,13 @@ TEST_P(EveryWorkload, LearnsOneBatch) {
   EXPECT_LT(median_loss(25), before);
 }
 
-TEST_P(EveryWorkload, StaysFiniteOverManySteps) {
+TEST_P(EveryTraining, StaysFiniteOverManySteps) {
   Step step = small(Mode::kTrain);
   for (int i = 0; i < 300; ++i) step.run();
   EXPECT_TRUE(std::isfinite(number(step)));
 }
 
-TEST_P(EveryWorkload, HasGradientsAfterBackwardOnly) {
+TEST_P(EveryTraining, HasGradientsAfterBackwardOnly) {
   Step step = small(Mode::kTrain);
   step.forward();
   auto parameters = step.workload().module().parameters();
@@ -253,24 +266,42 @@ TEST_P(EveryWorkload, CyclesThroughDifferentBatches) {
   EXPECT_FALSE(at::equal(step.result(), first));
 }
 
+/// The recorded shapes of a workload with other sizes: regular expressions and what replaces them.
+std::string resized(std::string_view name,
+                    const std::vector<std::pair<const char*, const char*>>& sizes) {
+  std::string text(ops::embedded_text(name));
+  for (const auto& [few, many] : sizes) text = std::regex_replace(text, std::regex(few), many);
+  return text;
+}
+
 /// The shapes of speech_150 with the frames and labels of speech, the same network.
 std::string shapes_of_speech() {
-  std::string text(ops::embedded_text("speech_150"));
-  for (const auto& [few, many] : {std::pair{"speech_150", "speech"},
-                                  {R"(\b150\b)", "1566"},
-                                  {R"(\b4800\b)", "50112"},  // of 32 utterances
-                                  {R"("labels": 7\b)", R"("labels": 75)"}}) {
-    text = std::regex_replace(text, std::regex(few), many);
-  }
-  return text;
+  return resized("speech_150", {{"speech_150", "speech"},
+                                {"\\b150\\b", "1566"},
+                                {"\\b4800\\b", "50112"},  // of 32 utterances
+                                {"\"labels\": 7\\b", "\"labels\": 75"}});
+}
+
+/// The shapes of gpt2 with sequences of 1,024 tokens instead of 256, the same network.
+std::string shapes_of_long_sequences() {
+  return resized("gpt2", {{"\"gpt2\"", "\"gpt2_1024\""},
+                          // tokens of 4 sequences
+                          {"\"(m|k|n|ids)\": 1024\\b", "\"$1\": 4096"},
+                          {"\"sizes\": \\[1024\\b", "\"sizes\": [4096"},
+                          {"\\b256\\b", "1024"}});
+}
+
+/// The shapes that `row` must have. Steps of minutes are not run: those of shorter inputs are
+/// recorded instead.
+std::string expected_shapes(const WorkloadRow& row) {
+  if (row.name == "speech") return shapes_of_speech();
+  if (row.name == "gpt2_1024") return shapes_of_long_sequences();
+  return record_shapes_json(row);
 }
 
 TEST_P(EveryWorkload, RunsTheRecordedOps) {
   fixtures::set_threads(1);
-  // A full step of speech takes minutes. The shapes of speech_150 are recorded instead.
-  const bool minutes = row().name == "speech";
-  EXPECT_EQ(minutes ? shapes_of_speech() : record_shapes_json(row()),
-            ops::embedded_text(row().name))
+  EXPECT_EQ(expected_shapes(row()), ops::embedded_text(row().name))
       << "record them again: ./fathom_bench --fathom_record=ops/shapes --benchmark_filter=^"
       << row().name << "/";
 }

@@ -61,7 +61,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"Momentum",
                          ops::Momentum{.rate = 0.1, .momentum = 0.9, .weight_decay = 0.02},
                          [] { return momentum(0.1, 0.9, 0.02); }},
+                    Case{"Nesterov",
+                         ops::Nesterov{.rate = 0.1, .momentum = 0.9, .weight_decay = 0.02},
+                         [] { return nesterov(0.1, 0.9, 0.02); }},
                     Case{"Adam", ops::Adam{.rate = 0.1}, [] { return adam(0.1); }},
+                    Case{"AdamW", ops::AdamW{.rate = 0.1, .weight_decay = 0.02, .beta2 = 0.95},
+                         [] { return adamw(0.1, 0.02, 0.9, 0.95); }},
                     Case{"Adagrad", ops::Adagrad{.rate = 0.1, .weight_decay = 0.02},
                          [] { return adagrad(0.1, 0.02); }}),
     [](const auto& one) { return std::string(one.param.name); });

@@ -16,17 +16,21 @@ import subprocess
 import sys
 
 from eager_steps.faster_rcnn import Sizes, detection_loss, detections, detector
+from eager_steps.gpt2 import decoder, filled_cache
 from eager_steps.images import alexnet, image_loss, inception_v3, residual, resnet50, vgg
 from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
 from eager_steps.speech import deep_speech, mask_of, speech_loss
 
-# Scale::kSmall in models/fathom/*.cc. torchvision's networks have their full size.
+GPT2 = {"vocabulary": 64, "positions": 32, "layers": 2, "heads": 4, "width": 32}
+# Scale::kSmall in models/*/*.cc. torchvision's networks have their full size.
 SIZES = {
     "vgg": {"side": 32, "divisor": 16, "hidden": 64, "classes": 10},
     "residual": {"divisor": 8, "classes": 10},
     "alexnet": {"divisor": 16, "last_side": 1, "hidden": 64, "classes": 10},
     "seq2seq": {"words": 50, "width": 16},
     "speech": {"width": 32, "classes": 10},
+    "gpt2": GPT2,
+    "gpt2_decode": GPT2,
     "resnet50": {},
     "inception_v3": {},
     "faster_rcnn": {
@@ -134,12 +138,30 @@ def faster_rcnn_step(torch, sizes, recorded):
     )
 
 
+def gpt2_step(torch, sizes, recorded):
+    ids, labels = recorded["inputs.0"], recorded["inputs.1"]
+    net = decoder(torch, **sizes)
+    return net, lambda: net.loss(ids, labels), lambda: net.prefill(ids)
+
+
+def gpt2_decode_step(torch, sizes, recorded):
+    context, last = recorded["inputs.0"], recorded["inputs.2"]
+    net, loss, _ = gpt2_step(torch, sizes, recorded)
+    return (
+        net,
+        loss,
+        lambda: net.decode(last, filled_cache(torch, net, context), context.shape[1]),
+    )
+
+
 STEPS = {
     "vgg": functools.partial(image_step, vgg),
     "residual": functools.partial(image_step, residual),
     "alexnet": functools.partial(image_step, alexnet),
     "seq2seq": seq2seq_step,
     "speech": speech_step,
+    "gpt2": gpt2_step,
+    "gpt2_decode": gpt2_decode_step,
     "resnet50": functools.partial(image_step, resnet50),
     "inception_v3": functools.partial(image_step, inception_v3),
     "faster_rcnn": faster_rcnn_step,

@@ -78,6 +78,7 @@ void write_step(const std::string& name, Scale scale, at::ScalarType type, const
 
   net->module().eval();  // batch normalisation uses the statistics of the training step
   const c10::NoGradGuard no_grad;
+  net->prepare_inference(batch);
   tensors.add("logits", net->infer(batch));
   tensors.write(file);
 }

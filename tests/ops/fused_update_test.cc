@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <cmath>
@@ -24,7 +25,9 @@ namespace {
 
 constexpr int kSteps = 3;
 constexpr Momentum kMomentum{.rate = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
+constexpr Nesterov kNesterov{.rate = 0.01, .momentum = 0.9, .weight_decay = 5e-4};
 constexpr Adam kAdam{.rate = 1e-3};
+constexpr AdamW kAdamW{.rate = 1e-3, .weight_decay = 0.1, .beta2 = 0.95};
 constexpr Adagrad kAdagrad{.rate = 0.01, .weight_decay = 0.1};
 constexpr RmsProp kRmsProp{.rate = 2.5e-4, .alpha = 0.95, .epsilon = 0.01};
 
@@ -48,8 +51,19 @@ Steps reference(const Momentum& rule, const List& parameters) {
       parameters,
       torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.weight_decay));
 }
+Steps reference(const Nesterov& rule, const List& parameters) {
+  return theirs<torch::optim::SGD>(parameters, torch::optim::SGDOptions(rule.rate)
+                                                   .momentum(rule.momentum)
+                                                   .weight_decay(rule.weight_decay)
+                                                   .nesterov(true));
+}
 Steps reference(const Adam& rule, const List& parameters) {
   return theirs<torch::optim::Adam>(parameters, torch::optim::AdamOptions(rule.rate));
+}
+Steps reference(const AdamW& rule, const List& parameters) {
+  return theirs<torch::optim::AdamW>(parameters, torch::optim::AdamWOptions(rule.rate)
+                                                     .betas({rule.beta1, rule.beta2})
+                                                     .weight_decay(rule.weight_decay));
 }
 Steps reference(const Adagrad& rule, const List& parameters) {
   return theirs<torch::optim::Adagrad>(
@@ -86,7 +100,11 @@ void ours(UpdateRule rule, const List& parameters, const std::function<List()>& 
     for (const auto& p : parameters) lists.back().push_back(at::zeros_like(p));
   }
   for (int step = 1; step <= kSteps; ++step) {
-    if (auto* adam = std::get_if<Adam>(&rule)) adam->step = step;
+    std::visit(
+        [&](auto& one) {
+          if constexpr (requires { one.step; }) one.step = step;
+        },
+        rule);
     lists[1] = next();
     fused_update(rule, lists);
   }
@@ -107,7 +125,8 @@ class FusedUpdate : public testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(Rules, FusedUpdate,
                          testing::Values(Case{"sgd", Sgd{.rate = 0.01}},
-                                         Case{"momentum", kMomentum}, Case{"adam", kAdam},
+                                         Case{"momentum", kMomentum}, Case{"nesterov", kNesterov},
+                                         Case{"adam", kAdam}, Case{"adamw", kAdamW},
                                          Case{"adagrad", kAdagrad}, Case{"rmsprop", kRmsProp}),
                          [](const auto& one) { return std::string(one.param.name); });
 

@@ -44,6 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "", kForward, ""},
         ExpectedMatch{"sigmoid", [](const at::Tensor& x) { return at::sigmoid(x); }, "sigmoid",
                       kForward, R"({"sizes":[6,5]})"},
+        ExpectedMatch{"gelu", [](const at::Tensor& x) { return at::gelu(x); }, "gelu", kForward,
+                      R"({"sizes":[6,5]})"},
+        ExpectedMatch{"gelu_by_tanh", [](const at::Tensor& x) { return at::gelu(x, "tanh"); },
+                      "gelu", kForward, R"({"sizes":[6,5],"tanh":true})"},
         ExpectedMatch{"add", [](const at::Tensor& x) { return x + x; }, "add", kForward,
                       R"({"sizes":[6,5]})"},
         ExpectedMatch{"add_number", [](const at::Tensor& x) { return x + 2; }, "add", kForward,
@@ -87,6 +91,26 @@ INSTANTIATE_TEST_SUITE_P(
                       },
                       "batched_matmul", kForward,
                       R"({"batch":2,"m":3,"n":3,"k":5,"transpose_b":true,"addend":true})"},
+        ExpectedMatch{"scaled_dot_product_attention",
+                      [](const at::Tensor& x) {
+                        const at::Tensor q = x.view({1, 2, 3, 5});
+                        return at::scaled_dot_product_attention(q.slice(2, 0, 1), q, q);
+                      },
+                      "scaled_dot_product_attention", kForward,
+                      R"({"batch":1,"heads":2,"queries":1,"keys":3,"width":5})"},
+        ExpectedMatch{"causal_attention",
+                      [](const at::Tensor& x) {
+                        const at::Tensor q = x.view({1, 2, 3, 5});
+                        return at::scaled_dot_product_attention(q, q, q, {}, 0, true);
+                      },
+                      "scaled_dot_product_attention", kForward,
+                      R"({"batch":1,"heads":2,"queries":3,"keys":3,"width":5,"causal":true})"},
+        ExpectedMatch{"attention_with_dropout_on_a_cpu",
+                      [](const at::Tensor& x) {
+                        const at::Tensor q = x.view({1, 2, 3, 5});
+                        return at::scaled_dot_product_attention(q, q, q, {}, 0.5);
+                      },
+                      "batched_matmul", kForward, R"({"batch":2,"m":3,"n":5,"k":3})"},
         ExpectedMatch{"sum", [](const at::Tensor& x) { return x.sum(); }, "sum", kForward,
                       R"({"sizes":[6,5]})"},
         ExpectedMatch{"sum_of_rows", [](const at::Tensor& x) { return x.sum(-1, true); }, "sum",
@@ -179,6 +203,20 @@ INSTANTIATE_TEST_SUITE_P(
                       "group_norm", kForward, R"({"sizes":[1,6,5],"groups":3})"},
         ExpectedMatch{"group_norm_without_weights",
                       [](const at::Tensor& x) { return at::group_norm(x.view({1, 6, 5}), 3); }, "",
+                      kForward, ""},
+        ExpectedMatch{"layer_norm",
+                      [](const at::Tensor& x) {
+                        return at::layer_norm(x, {5}, at::ones({5}), at::zeros({5}));
+                      },
+                      "layer_norm", kForward, R"({"sizes":[6,5]})"},
+        ExpectedMatch{"layer_norm_of_two_dimensions",
+                      [](const at::Tensor& x) {
+                        const at::Tensor ones = at::ones({3, 5});
+                        return at::layer_norm(x.view({2, 3, 5}), {3, 5}, ones, ones);
+                      },
+                      "layer_norm", kForward, R"({"sizes":[2,3,5],"normalized":2})"},
+        ExpectedMatch{"layer_norm_without_bias",
+                      [](const at::Tensor& x) { return at::layer_norm(x, {5}, x[0]); }, "",
                       kForward, ""},
         ExpectedMatch{"roi_align",
                       [](const at::Tensor& x) {

@@ -15,6 +15,8 @@ TEST(OpCost, CountsEveryOperandOnce) {
   const std::vector<Known> known{
       {{"relu", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
       {{"relu", kBackward, R"({"sizes": [3, 5]})"}, 0, 4 * 45},
+      {{"gelu", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
+      {{"gelu", kBackward, R"({"sizes": [3, 5], "tanh": true})"}, 0, 4 * 45},
       {{"add", kForward, R"({"sizes": [3, 5], "other": [5]})"}, 15, 4 * 35},
       {{"add", kForward, R"({"sizes": [3, 5], "in_place": true})"}, 15, 4 * 45},
       {{"add", kForward, R"({"sizes": [3, 5], "number": true})"}, 15, 4 * 30},
@@ -30,6 +32,8 @@ TEST(OpCost, CountsEveryOperandOnce) {
       {{"arg_max", kForward, R"({"sizes": [3, 5], "dim": 1})"}, 0, 4 * 15 + 8 * 3},
       {{"sgd", kUpdate, R"({"tensors": [[3, 5], [2]]})"}, 2 * 17, 4 * 3 * 17},
       {{"adam", kUpdate, R"({"tensors": [[17]]})"}, 10 * 17, 4 * 7 * 17},
+      {{"nesterov", kUpdate, R"({"tensors": [[17]]})"}, 8 * 17, 4 * 5 * 17},
+      {{"adamw", kUpdate, R"({"tensors": [[17]]})"}, 11 * 17, 4 * 7 * 17},
       {{"concat", kForward, R"({"tensors": [[2], [3]], "dim": 0})"}, 0, 4 * 10},
       {{"copy", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
       {{"fill", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 15},
@@ -72,6 +76,23 @@ TEST(OpCost, CountsEveryOperandOnce) {
       {{"additive_attention", kForward, R"({"n": 2, "places": 3, "width": 4, "query": 5})"},
        2.0 * 2 * 3 * 9,
        4.0 * (2 * 3 * 9 + 10 + 5 + 8)},
+      // 2 x 3 heads of width 4; 5 x 5 pairs, of which a causal one allows 1 + 2 + 3 + 4 + 5.
+      {{"scaled_dot_product_attention", kForward,
+        R"({"batch": 2, "heads": 3, "queries": 5, "keys": 5, "width": 4, "causal": true})"},
+       2.0 * 2 * 6 * 4 * 15,
+       4.0 * (4 * 2 * 5 * 3 * 4 + 30)},
+      {{"scaled_dot_product_attention", kForward,  // the last two of six queries see all keys
+        R"({"batch": 1, "heads": 1, "queries": 6, "keys": 4, "width": 8, "causal": true})"},
+       2.0 * 2 * 8 * (1 + 2 + 3 + 4 + 4 + 4),
+       4.0 * (20 * 8 + 6)},
+      {{"scaled_dot_product_attention", kBackward,
+        R"({"batch": 1, "heads": 1, "queries": 3, "keys": 5, "width": 8, "causal": true})"},
+       4.0 * 2 * 8 * (1 + 2 + 3),
+       4.0 * (4 * 8 * 8 + 3)},
+      {{"scaled_dot_product_attention", kForward,
+        R"({"batch": 2, "heads": 3, "queries": 1, "keys": 5, "width": 4, "mask": [2, 1, 1, 5]})"},
+       2.0 * 2 * 6 * 4 * 5,
+       4.0 * (2 * 2 * 6 * 12 + 6 + 10)},
       {{"sampled_softmax", kForward,
         R"({"positions": 2, "n": 3, "width": 4, "classes": 50, "candidates": 5})"},
        2.0 * 24 * 6,
@@ -98,6 +119,10 @@ TEST(OpCost, CountsEveryOperandOnce) {
       {{"group_norm", kBackward, R"({"sizes": [2, 6, 5], "groups": 3})"},
        0,
        4.0 * (3 * 60 + 3 * 6 + 2 * 6)},
+      {{"layer_norm", kForward, R"({"sizes": [2, 3, 5]})"}, 0, 4.0 * (2 * 30 + 2 * 5 + 2 * 6)},
+      {{"layer_norm", kBackward, R"({"sizes": [2, 3, 5], "normalized": 2})"},
+       0,
+       4.0 * (3 * 30 + 3 * 15 + 2 * 2)},
       {{"smooth_l1_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
       {{"bce_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
       {{"index", kForward, R"({"sizes": [2, 5, 3], "picks": 4})"}, 0, 4.0 * 48 + 8 * 4},
@@ -116,6 +141,13 @@ TEST(OpCost, CountsEveryOperandOnce) {
     EXPECT_EQ(cost.flops, flops) << case_name(op);
     EXPECT_EQ(cost.bytes, bytes) << case_name(op);
   }
+}
+
+TEST(OpCost, CountsAllPairsOfAttentionInMacs) {
+  const auto op =
+      make_op("scaled_dot_product_attention", kForward,
+              R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "causal": true})");
+  EXPECT_EQ(op->cost(fixtures::Precision::kFp32).macs, 2 * 6 * 5 * 7 * 4);
 }
 
 TEST(OpCost, CountsTheMaskOfDropoutInBytesOnAGpu) {

@@ -75,9 +75,10 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
     gradients = Tensors(given.begin() + static_cast<std::ptrdiff_t>(inputs.size()), given.end());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       given[i] = inputs[i];
-      const bool constant = (type == "sampled_softmax" && i == 5) ||  // tries
-                            (type == "roi_align" && i == 1) ||        // regions
-                            (type == "batch_norm" && i > 2);          // mean and variance
+      const bool constant = (type == "sampled_softmax" && i == 5) ||               // tries
+                            (type == "scaled_dot_product_attention" && i == 3) ||  // mask
+                            (type == "roi_align" && i == 1) ||                     // regions
+                            (type == "batch_norm" && i > 2);  // mean and variance
       if (inputs[i].is_floating_point() && !constant) leaves.push_back(i);
     }
   }

@@ -59,6 +59,7 @@ void call_other_spellings() {
   at::hardtanh(x, 0, kClip);
   at::Tensor copy = x.clone();
   at::hardtanh_(copy, 0, kClip);
+  at::gelu_(copy);
   x.clone().sub_(x);
   x.clone().mul_(x);
   x.clone().div_(x);
@@ -101,7 +102,10 @@ void call_other_spellings() {
 /// Ops that only a GPU or oneDNN runs.
 bool runs_elsewhere(std::string_view name) {
   return name.find("cudnn") != std::string_view::npos ||
-         name.find("mkldnn") != std::string_view::npos;
+         name.find("mkldnn") != std::string_view::npos ||
+         name.starts_with("_scaled_dot_product_efficient") ||
+         (name.starts_with("_scaled_dot_product_flash") &&
+          name.find("_for_cpu") == std::string_view::npos);
 }
 
 TEST(Match, KnowsEveryNameThatATypeClaims) {
@@ -166,6 +170,49 @@ TEST(Match, KnowsTheCallsOfCudnn) {
             losses);
 }
 
+TEST(Match, KnowsTheKernelsOfAttentionOnAGpu) {
+  const at::Tensor q = at::zeros({2, 3, 5, 4});
+  const at::Tensor k = at::zeros({2, 3, 7, 4});
+  const at::Tensor mask = at::zeros({2, 1, 1, 7}).expand({2, 3, 5, 7});
+  const c10::IValue none;
+  const std::string fields = R"({"batch":2,"heads":3,"queries":5,"keys":7,"width":4)";
+  const std::string causal = fields + R"(,"causal":true})";
+  const std::string masked = fields + R"(,"mask":[2,1,1,7]})";
+  const std::string name = "aten::_scaled_dot_product_";
+  const auto text = [&](const char* kernel, const std::vector<c10::IValue>& arguments) {
+    return matched_text((name + kernel).c_str(), arguments);
+  };
+  EXPECT_EQ(text("flash_attention", {q, k, k, 0.1, true, false, none}), "forward" + causal);
+  EXPECT_EQ(text("efficient_attention", {q, k, k, mask, true, 0.0, false, none}),
+            "forward" + masked);
+  EXPECT_EQ(text("cudnn_attention", {q, k, k, none, true, 0.0, true, false, none}),
+            "forward" + causal);
+  EXPECT_EQ(text("flash_attention_backward",
+                 {q, q, k, k, q, q, none, none, 5, 7, 0.1, true, none, none, none}),
+            "backward" + causal);
+  EXPECT_EQ(text("efficient_attention_backward",
+                 {q, q, k, k, mask, q, q, none, none, 0.0, none, false, none}),
+            "backward" + masked);
+  EXPECT_EQ(text("cudnn_attention_backward",
+                 {q, q, k, k, q, q, none, none, mask, none, none, 5, 7, 0.0, false, none}),
+            "backward" + masked);
+}
+
+TEST(Match, KnowsTheMaskOfAttentionInBothPasses) {
+  const at::Tensor q = at::randn({2, 3, 5, 4}).requires_grad_();
+  const at::Tensor mask = at::ones({2, 1, 1, 5}, at::kBool);
+  const auto rows =
+      record([&] { at::scaled_dot_product_attention(q, q, q, mask).sum().backward(); }, {});
+  std::vector<Pass> passes;
+  for (const auto& row : rows) {
+    if (row.type->name != "scaled_dot_product_attention") continue;
+    passes.push_back(row.op.pass);
+    EXPECT_EQ(json_text(row.op.fields),
+              R"({"batch":2,"heads":3,"queries":5,"keys":5,"width":4,"mask":[2,1,1,5]})");
+  }
+  EXPECT_EQ(passes, (std::vector<Pass>{kForward, kBackward}));
+}
+
 /// Arguments of LibTorch's cuDNN LSTM: {x [5, 3, 4], ...}, two layers of width 6.
 TEST(Match, KnowsTheLstmOfCudnn) {
   const at::Tensor x = at::zeros({5, 3, 4});
@@ -209,6 +256,10 @@ TEST(Match, TellsBackwardPasses) {
            {"clipped_relu", [](const at::Tensor& x) { return at::hardtanh(x, 0, 20); }},
            {"sigmoid", [](const at::Tensor& x) { return at::sigmoid(x); }},
            {"tanh", [](const at::Tensor& x) { return at::tanh(x); }},
+           {"gelu", [](const at::Tensor& x) { return at::gelu(x); }},
+           {"layer_norm",
+            [](const at::Tensor&
+                   x) { return at::layer_norm(x, {5}, at::ones({5}), at::zeros({5})); }},
            {"huber_loss",
             [](const at::Tensor&
                    x) { return at::huber_loss(x, at::zeros_like(x), at::Reduction::Sum, 1); }},
@@ -228,7 +279,8 @@ TEST(Match, TellsBackwardPasses) {
 TEST(Match, ReadsTheParametersOfUpdates) {
   const std::vector<c10::IValue> listed{std::vector<at::Tensor>{at::zeros({3, 5}), at::zeros({})}};
   const c10::ArrayRef<const c10::IValue> arguments(listed.data(), listed.size());
-  for (const char* type : {"sgd", "momentum", "adam", "adagrad", "rmsprop", "clip_norm"}) {
+  for (const char* type :
+       {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "rmsprop", "clip_norm"}) {
     const std::string scope = "op:" + std::string(type);
     const auto rows = match(claim_of(scope), {scope, arguments});
     ASSERT_EQ(rows.size(), 1U);

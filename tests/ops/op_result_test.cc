@@ -3,12 +3,14 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "ops/core/check.h"
@@ -42,6 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
         Formula{"clipped_relu", [](double x, double) { return std::clamp(x, 0.0, 20.0); }},
         Formula{"sigmoid", [](double x, double) { return 1 / (1 + std::exp(-x)); }},
         Formula{"tanh", [](double x, double) { return std::tanh(x); }},
+        Formula{"gelu", [](double x, double) { return x * std::erfc(-x / std::sqrt(2)) / 2; }},
         Formula{"add", [](double x, double y) { return x + y; }},
         Formula{"sub", [](double x, double y) { return x - y; }},
         Formula{"mul", [](double x, double y) { return x * y; }},
@@ -52,8 +55,13 @@ INSTANTIATE_TEST_SUITE_P(
         Formula{"neg", [](double x, double) { return -x; }},
         Formula{"sgd", [](double p, double g) { return p - 0.01 * g; }},
         Formula{"momentum", [](double p, double g) { return p - 0.01 * (g + 5e-4 * p); }},
+        Formula{"nesterov", [](double p, double g) { return p - 0.01 * 1.9 * (g + 5e-4 * p); }},
         Formula{"adam",  // the first bias-corrected step is g / |g|
                 [](double p, double g) { return p - 1e-3 * g / (std::abs(g) + 1e-8); }},
+        Formula{"adamw",
+                [](double p, double g) {
+                  return p * (1 - 1e-3 * 0.1) - 1e-3 * g / (std::abs(g) + 1e-8);
+                }},
         Formula{"adagrad",
                 [](double p, double g) {
                   const double decayed = g + p / 60'000;
@@ -83,6 +91,16 @@ TEST(UpdateCheck, FindsAnElementFarIntoALaterParameter) {
     FAIL() << "accepted";
   } catch (const std::runtime_error& error) {
     EXPECT_TRUE(std::string(error.what()).starts_with("output 1 differs ")) << error.what();
+  }
+}
+
+TEST(Gelu, HasAnApproximationWithTanh) {
+  Tensors in;
+  const at::Tensor found = exact("gelu", kForward, R"({"sizes": [101], "tanh": true})", &in);
+  for (int64_t i = 0; i < 101; ++i) {
+    const double x = in[0][i].item<double>();
+    const double inner = std::sqrt(2 / 3.141592653589793) * (x + 0.044715 * x * x * x);
+    EXPECT_NEAR(found[i].item<double>(), x * (1 + std::tanh(inner)) / 2, 1e-12);
   }
 }
 
@@ -130,6 +148,17 @@ TEST(GroupNorm, HasTheMeanAndVarianceOfEachGroup) {
   const at::Tensor variance = (groups - mean).square().mean(2, /*keepdim=*/true);
   const at::Tensor normal = ((groups - mean) / (variance + 1e-5).sqrt()).view({2, 6, 5});
   EXPECT_TRUE(found.allclose(normal * in[1].unsqueeze(1) + in[2].unsqueeze(1)));
+}
+
+TEST(LayerNorm, HasTheMeanAndVarianceOfEachRow) {
+  Tensors in;
+  const at::Tensor found =
+      exact("layer_norm", kForward, R"({"sizes": [3, 5, 7], "normalized": 2})", &in).view({3, 35});
+  const at::Tensor rows = in[0].view({3, 35});
+  const at::Tensor mean = rows.mean(1, /*keepdim=*/true);
+  const at::Tensor variance = (rows - mean).square().mean(1, /*keepdim=*/true);
+  const at::Tensor normal = (rows - mean) / (variance + 1e-5).sqrt();
+  EXPECT_TRUE(found.allclose(normal * in[1].flatten() + in[2].flatten()));
 }
 
 TEST(UpsampleNearest, RepeatsPixels) {
@@ -238,6 +267,35 @@ TEST(BatchedMatmul, SumsProductsOfTransposedFactors) {
   const at::Tensor expected =
       (in[0].transpose(1, 2).unsqueeze(3) * in[1].transpose(1, 2).unsqueeze(1)).sum(2) + in[2];
   EXPECT_TRUE(found.allclose(expected.flatten()));
+}
+
+/// softmax(q · kᵀ / sqrt(width) + mask) · v; q, k and v are [batch, places, heads, width].
+at::Tensor attention(const Tensors& in, const at::Tensor& mask) {
+  const auto heads = [&](int i) { return in[i].transpose(1, 2); };
+  const double scale = std::sqrt(static_cast<double>(in[0].size(3)));
+  const at::Tensor scores = heads(0).matmul(heads(1).transpose(2, 3)) / scale + mask;
+  return scores.softmax(3).matmul(heads(2)).transpose(1, 2);
+}
+
+TEST(ScaledDotProductAttention, WeighsTheValuesByTheSoftmaxOfTheScores) {
+  const std::string sizes = R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4)";
+  const auto op = [&](const char* more) {
+    return make_op("scaled_dot_product_attention", kForward, sizes + more);
+  };
+  const auto inputs = [](const Op& one) { return converted(one.inputs(3), at::kDouble, at::kCPU); };
+
+  Tensors in = inputs(*op("}"));
+  const at::Tensor none = at::zeros({5, 7}, at::kDouble);
+  EXPECT_TRUE(op("}")->call(in)()[0].allclose(attention(in, none)));
+
+  const at::Tensor later = at::ones({5, 7}, at::kBool).triu(1);
+  const at::Tensor causal = none.masked_fill(later, -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(op(R"(, "causal": true})")->call(in)()[0].allclose(attention(in, causal)));
+
+  const auto masked = op(R"(, "mask": [2, 1, 1, 7]})");
+  in = inputs(*masked);
+  EXPECT_TRUE(in[3].isinf().any().item<bool>());
+  EXPECT_TRUE(masked->call(in)()[0].allclose(attention(in, in[3])));
 }
 
 TEST(Lstm, IsALoopOfCells) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <gtest/gtest.h>
@@ -150,6 +151,15 @@ TEST(CountFlops, CountsAnLstmLayerAndNamesItsLibrary) {
   EXPECT_EQ(forward.flops, 2 * forward.macs);
   EXPECT_EQ(all.flops, 3 * forward.flops);
   EXPECT_EQ(all.choices, std::set<std::string>{"lstm:onednn"});
+}
+
+TEST(CountFlops, CountsAttentionOnceInEachPass) {
+  const at::Tensor q = at::randn({2, 3, 5, 4}).requires_grad_();
+  const StepFlops found = count_flops([&] {
+    at::scaled_dot_product_attention(q, q, q, {}, 0, /*is_causal=*/true).sum().backward();
+  });
+  EXPECT_EQ(found.flops, 3 * 2 * 2 * 6 * 15 * 4);
+  EXPECT_EQ(found.macs, 2 * 6 * 25 * 4);
 }
 
 /// A scope without dispatched products counts by its cost, one with products counts those.

@@ -4,6 +4,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/record_function.h>
 #include <c10/util/ApproximateClock.h>
 #include <gtest/gtest.h>
@@ -189,6 +190,20 @@ TEST_F(ProfileTest, GivesOurOwnKernelsToTheirScope) {
   EXPECT_NEAR(time_of(found, "rmsprop").seconds, 3e-6, 1e-12);
   EXPECT_NEAR(time_of(found, "local_response_norm").seconds, 6e-6, 1e-12);
   EXPECT_NEAR(found.gpu_seconds.value(), 9e-6, 1e-12);
+}
+
+TEST_F(ProfileTest, CountsWhatAttentionCallsAsPartOfIt) {
+  const at::Tensor q = at::randn({1, 2, 3, 5}).requires_grad_();
+  const at::Tensor mask = at::ones({1, 1, 3, 3}, at::kBool);
+  const at::Tensor g = at::ones({1, 2, 3, 5});
+  const Profile found =
+      profile([&] { at::scaled_dot_product_attention(q, q, q, mask).backward(g); });
+  EXPECT_EQ(time_of(found, "scaled_dot_product_attention").count, 2);
+  for (const auto& op : found.ops) {
+    EXPECT_TRUE(op.type != "batched_matmul" && op.type != "softmax" && op.type != "where" &&
+                op.type != "fill")
+        << op.type;
+  }
 }
 
 TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {

@@ -21,6 +21,10 @@ algorithm algorithm_of(UnaryProblem::Kind kind) {
       return algorithm::eltwise_logistic_use_dst_for_bwd;
     case kTanh:
       return algorithm::eltwise_tanh_use_dst_for_bwd;
+    case kGeluErf:
+      return algorithm::eltwise_gelu_erf;
+    case kGeluTanh:
+      return algorithm::eltwise_gelu_tanh;
     case kExp:
       return algorithm::eltwise_exp;
     case kSqrt:

@@ -6,6 +6,40 @@ namespace fathom::ops::onednn {
 using dnnl::memory;
 using dnnl::prop_kind;
 
+namespace {
+
+using Flags = dnnl::normalization_flags;
+
+const Flags kScaleAndShift = Flags::use_scale | Flags::use_shift;
+
+/// The inputs of a normalization's forward pass.
+template <typename NormProblem>
+std::vector<Argument> inputs_of(const NormProblem& problem) {
+  return {
+      {DNNL_ARG_SRC, problem.x}, {DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}};
+}
+
+/// A normalization's backward pass, which reads `parameters`. Runs `forward` once on `inputs`: it
+/// computes the statistics.
+template <typename NormProblem>
+std::unique_ptr<Kernel> backward_pass(const NormProblem& problem, const Describe& forward,
+                                      const std::vector<Argument>& inputs, const Describe& backward,
+                                      std::vector<Argument> parameters) {
+  Primitive statistics(forward, inputs, {});
+  statistics.run();
+  parameters.emplace_back(DNNL_ARG_DIFF_DST, problem.y);
+  return std::make_unique<Primitive>(
+      backward, parameters,
+      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, problem.gradients->x},
+                            {DNNL_ARG_DIFF_SCALE, problem.gradients->weight},
+                            {DNNL_ARG_DIFF_SHIFT, problem.gradients->bias}},
+      Primitive::Memories{{DNNL_ARG_SRC, statistics.argument(DNNL_ARG_SRC)},
+                          {DNNL_ARG_MEAN, statistics.argument(DNNL_ARG_MEAN)},
+                          {DNNL_ARG_VARIANCE, statistics.argument(DNNL_ARG_VARIANCE)}});
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make(const ResponseNormProblem& problem) {
   const Buffer& x = problem.x;
   const auto alpha = static_cast<float>(problem.alpha);
@@ -34,12 +68,10 @@ std::unique_ptr<Kernel> make(const ResponseNormProblem& problem) {
 }
 
 std::unique_ptr<Kernel> make(const BatchNormProblem& problem) {
-  using Flags = dnnl::normalization_flags;
   const Buffer& x = problem.x;
   const auto epsilon = static_cast<float>(problem.epsilon);
-  Flags flags = Flags::use_scale | Flags::use_shift;
-  std::vector<Argument> inputs{
-      {DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}};
+  Flags flags = kScaleAndShift;
+  std::vector<Argument> inputs = inputs_of(problem);
   if (problem.statistics) {
     flags = flags | Flags::use_global_stats;
     inputs.emplace_back(DNNL_ARG_MEAN, problem.statistics->mean);
@@ -55,17 +87,29 @@ std::unique_ptr<Kernel> make(const BatchNormProblem& problem) {
         engine(), prop_kind::backward, image, image, image, epsilon, flags, forward(image));
   };
   const memory::desc image = image_layout(x, backward);
-  Primitive statistics([&] { return forward(image); }, inputs, {});
-  statistics.run();
-  return std::make_unique<Primitive>(
-      [&] { return backward(image); },
-      std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}, {DNNL_ARG_SCALE, problem.weight}},
-      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, problem.gradients->x},
-                            {DNNL_ARG_DIFF_SCALE, problem.gradients->weight},
-                            {DNNL_ARG_DIFF_SHIFT, problem.gradients->bias}},
-      Primitive::Memories{{DNNL_ARG_SRC, statistics.argument(DNNL_ARG_SRC)},
-                          {DNNL_ARG_MEAN, statistics.argument(DNNL_ARG_MEAN)},
-                          {DNNL_ARG_VARIANCE, statistics.argument(DNNL_ARG_VARIANCE)}});
+  return backward_pass(
+      problem, [&] { return forward(image); }, inputs, [&] { return backward(image); },
+      {{DNNL_ARG_SCALE, problem.weight}});
+}
+
+std::unique_ptr<Kernel> make(const LayerNormProblem& problem) {
+  const auto epsilon = static_cast<float>(problem.epsilon);
+  const memory::desc rows = layout(problem.x);
+  const std::vector<Argument> inputs = inputs_of(problem);
+  const auto forward = [&] {
+    return dnnl::layer_normalization_forward::primitive_desc(engine(), prop_kind::forward_training,
+                                                             rows, rows, epsilon, kScaleAndShift);
+  };
+  if (!problem.gradients)
+    return std::make_unique<Primitive>(forward, inputs,
+                                       std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
+  const auto backward = [&] {
+    return dnnl::layer_normalization_backward::primitive_desc(
+        engine(), prop_kind::backward, rows, rows, rows, epsilon, kScaleAndShift, forward());
+  };
+  // oneDNN demands the bias, although no gradient depends on it.
+  return backward_pass(problem, forward, inputs, backward,
+                       {{DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}});
 }
 
 }  // namespace fathom::ops::onednn

@@ -150,15 +150,6 @@ class Elementwise final : public Op {
   bool backward_;
 };
 
-/// The extents that an operand has in memory: 1 along expanded dimensions.
-Sizes spanned(const at::Tensor& tensor) {
-  auto sizes = tensor_sizes(tensor);
-  for (int64_t i = 0; i < tensor.dim(); ++i) {
-    if (tensor.stride(i) == 0) sizes[static_cast<std::size_t>(i)] = 1;
-  }
-  return sizes;
-}
-
 bool is_plain_number(const c10::IValue& argument) {
   return argument.isScalar() ||
          (argument.isTensor() && argument.toTensor().unsafeGetTensorImpl()->is_wrapped_number());
@@ -175,7 +166,7 @@ std::vector<MatchedOp> match(const Rule& rule, const ObservedCall& call) {
     shape.number = is_plain_number(y);
     if (!shape.number) {
       if (!is_plain(y)) return {};
-      shape.y = spanned(y.toTensor());
+      shape.y = spanned_sizes(y.toTensor());
       shape.in_place = rule.accumulates && call.name.ends_with('_');
     }
   }

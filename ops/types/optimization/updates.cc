@@ -4,6 +4,7 @@
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <array>
@@ -56,7 +57,17 @@ constexpr std::array kRules{
          .flops = 6,
          .touched = 5,
          .lists = 2},
+    Rule{.name = "nesterov",
+         .update = Nesterov{.rate = 0.01, .momentum = 0.9, .weight_decay = 5e-4},
+         .flops = 8,
+         .touched = 5,
+         .lists = 2},
     Rule{.name = "adam", .update = Adam{.rate = 1e-3}, .flops = 10, .touched = 7, .lists = 2},
+    Rule{.name = "adamw",
+         .update = AdamW{.rate = 1e-3, .weight_decay = 0.1},
+         .flops = 11,
+         .touched = 7,
+         .lists = 2},
     Rule{.name = "adagrad",
          .update = Adagrad{.rate = 0.01, .weight_decay = 1.0 / 60'000},
          .flops = 7,
@@ -108,10 +119,24 @@ Call torch_call(const Lists& lists, const Momentum& rule) {
       torch::optim::SGDOptions(rule.rate).momentum(rule.momentum).weight_decay(rule.weight_decay));
 }
 
+Call torch_call(const Lists& lists, const Nesterov& rule) {
+  return optimizer<torch::optim::SGD>(lists, torch::optim::SGDOptions(rule.rate)
+                                                 .momentum(rule.momentum)
+                                                 .weight_decay(rule.weight_decay)
+                                                 .nesterov(true));
+}
+
 Call torch_call(const Lists& lists, const Adam& rule) {
   return optimizer<torch::optim::Adam>(
       lists,
       torch::optim::AdamOptions(rule.rate).betas({rule.beta1, rule.beta2}).eps(rule.epsilon));
+}
+
+Call torch_call(const Lists& lists, const AdamW& rule) {
+  return optimizer<torch::optim::AdamW>(lists, torch::optim::AdamWOptions(rule.rate)
+                                                   .betas({rule.beta1, rule.beta2})
+                                                   .eps(rule.epsilon)
+                                                   .weight_decay(rule.weight_decay));
 }
 
 Call torch_call(const Lists& lists, const Adagrad& rule) {

@@ -1,0 +1,184 @@
+#include <ATen/ExpandUtils.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "ops/core/autograd/gradient_call.h"
+#include "ops/core/call_args.h"
+#include "ops/core/op.h"
+#include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
+
+namespace fathom::ops {
+namespace {
+
+struct AttentionShape {
+  int64_t batch;
+  int64_t heads;
+  int64_t queries;
+  int64_t keys;
+  int64_t width;  ///< of a head
+  bool causal;    ///< query i sees keys 0 .. i
+  Sizes mask;     ///< extents of a mask, which broadcasts to the scores; empty for none
+
+  void visit(Fields& fields) {
+    fields.extent("batch", batch);
+    fields.extent("heads", heads);
+    fields.extent("queries", queries);
+    fields.extent("keys", keys);
+    fields.extent("width", width);
+    fields.flag("causal", causal);
+    fields.counts("mask", mask, {});
+    fields.require(!causal || mask.empty(), "\"causal\" is true, expected no \"mask\"");
+    const bool fits =
+        at::are_expandable(mask, scores()) && at::infer_size(mask, scores()) == scores();
+    fields.require(fits, "\"mask\" does not broadcast to [batch, heads, queries, keys]");
+  }
+
+  Sizes scores() const { return {batch, heads, queries, keys}; }
+
+  /// Pairs of a query and a key of one head that `causal` allows.
+  double pairs() const {
+    if (!causal) return elements({queries, keys});
+    const auto sees_fewer = static_cast<double>(std::min(queries, keys));
+    const auto sees_all = static_cast<double>(queries) - sees_fewer;
+    return sees_fewer * (sees_fewer + 1) / 2 + sees_all * static_cast<double>(keys);
+  }
+};
+
+/// softmax(q · kᵀ / sqrt(width) + mask) · v of each head (Vaswani et al. 2017, section 3.2.1),
+/// which LibTorch runs as one kernel. q is [batch, queries, heads, width], k and v are [batch,
+/// keys, heads, width], as a layer projects them. The mask is 0 where a query sees a key, else
+/// -infinity. Forward: {q, k, v} or {q, k, v, mask} gives {y}, of the shape of q. Backward: these
+/// and g, of the shape of y, give {dq, dk, dv}. No vendor's rows: their libraries have it in graphs
+/// only.
+class ScaledDotProductAttention final : public Op {
+ public:
+  ScaledDotProductAttention(AttentionShape shape, Pass pass)
+      : shape_(std::move(shape)), pass_(pass) {}
+
+  /// FLOPs are those of the pairs that `causal` allows: what a mask hides is not known. The
+  /// gradient has two products for each one of forward; computing the scores again does not count.
+  Cost cost(fixtures::Precision precision) const override {
+    const bool backward = pass_ == Pass::kBackward;
+    const auto& [batch, heads, queries, keys, width, causal, mask] = shape_;
+    const double of_queries = elements({batch, queries, heads, width});
+    const double of_keys = elements({batch, keys, heads, width});
+    const double more = elements({batch, heads, queries}) + (mask.empty() ? 0 : elements(mask));
+    // q, k, v, mask -> y, sums of exponentials; these and g -> dq, dk, dv.
+    const double touched = (backward ? 4 : 2) * (of_queries + of_keys) + more;
+    const double products = 2 * elements({batch, heads, width});
+    return {.flops = (backward ? 4 : 2) * products * shape_.pairs(),
+            .bytes = element_bytes(precision) * touched,
+            .macs = products * elements({queries, keys})};
+  }
+
+  /// A mask hides a fifth of the keys.
+  Tensors inputs(uint64_t seed) const override {
+    RandomInputs draws(seed);
+    const auto& [batch, heads, queries, keys, width, causal, mask] = shape_;
+    const Sizes of_keys{batch, keys, heads, width};
+    Tensors made{draws.normal({batch, queries, heads, width}), draws.normal(of_keys),
+                 draws.normal(of_keys)};
+    if (!mask.empty()) {
+      constexpr double kHidden = -std::numeric_limits<double>::infinity();
+      made.push_back(at::zeros(mask).masked_fill_(draws.uniform(mask, 0, 1).lt(0.2), kHidden));
+    }
+    if (pass_ == Pass::kBackward) made.push_back(draws.normal(made[0].sizes()));
+    return made;
+  }
+
+  Call call(const Tensors& in) const override {
+    std::optional<at::Tensor> mask;
+    if (!shape_.mask.empty()) mask = in[3];
+    const auto forward = [mask, causal = shape_.causal](const Tensors& all) -> Tensors {
+      return {at::scaled_dot_product_attention(all[0].transpose(1, 2), all[1].transpose(1, 2),
+                                               all[2].transpose(1, 2), mask, /*dropout_p=*/0,
+                                               causal)
+                  .transpose(1, 2)};
+    };
+    const Tensors leaves(in.begin(), in.begin() + 3);
+    if (pass_ == Pass::kForward) return [=] { return forward(leaves); };
+    return gradient_call(forward, leaves, {in.back()});
+  }
+
+  /// The gradients pass through a chain of rounded results.
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    return pass_ == Pass::kBackward ? 4 : 1;
+  }
+
+ private:
+  AttentionShape shape_;
+  Pass pass_;
+};
+
+/// On the CPU, LibTorch composes attention with dropout, or over tensors that its kernel does not
+/// take, of ops that have rows of their own.
+bool is_composed(const ObservedCall& call) {
+  if (call.name != "aten::scaled_dot_product_attention") return false;
+  return call.arguments[0].toTensor().is_cpu() && call.arguments[4].toDouble() > 0;
+}
+
+std::vector<MatchedOp> match_attention(const ObservedCall& call) {
+  struct Signature {
+    std::string_view name;
+    std::size_t q, mask, causal;  ///< argument numbers, k and v after q; mask 0: none
+  };
+  static constexpr std::array<Signature, 9> signatures{
+      {{"aten::scaled_dot_product_attention", 0, 3, 5},
+       {"aten::_scaled_dot_product_flash_attention_for_cpu", 0, 5, 4},
+       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1, 8, 7},
+       {"aten::_scaled_dot_product_flash_attention", 0, 0, 4},
+       {"aten::_scaled_dot_product_flash_attention_backward", 1, 0, 11},
+       {"aten::_scaled_dot_product_efficient_attention", 0, 3, 6},
+       {"aten::_scaled_dot_product_efficient_attention_backward", 1, 4, 11},
+       {"aten::_scaled_dot_product_cudnn_attention", 0, 3, 6},
+       {"aten::_scaled_dot_product_cudnn_attention_backward", 1, 8, 14}}};
+  const auto found = std::ranges::find(signatures, call.name, &Signature::name);
+  if (found == signatures.end() || is_composed(call)) return {};
+  const at::Tensor& q = call.arguments[found->q].toTensor();
+  const at::Tensor& k = call.arguments[found->q + 1].toTensor();
+  const at::Tensor& v = call.arguments[found->q + 2].toTensor();
+  const bool fits = q.dim() == 4 && k.sizes() == v.sizes() && k.dim() == 4 &&
+                    k.size(1) == q.size(1) && k.size(3) == q.size(3);
+  if (!fits) return {};
+  AttentionShape shape{.batch = q.size(0),
+                       .heads = q.size(1),
+                       .queries = q.size(2),
+                       .keys = k.size(2),
+                       .width = q.size(3),
+                       .causal = call.arguments[found->causal].toBool(),
+                       .mask = {}};
+  if (found->mask > 0 && given(call.arguments[found->mask]))
+    shape.mask = spanned_sizes(call.arguments[found->mask].toTensor());
+  return {matched(call, std::move(shape))};
+}
+
+}  // namespace
+
+OpType scaled_dot_product_attention_type() {
+  return {
+      .name = "scaled_dot_product_attention",
+      .op_class = OpClass::kMatrix,
+      .aten = {"scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu",
+               "_scaled_dot_product_flash_attention_for_cpu_backward",
+               "_scaled_dot_product_flash_attention",
+               "_scaled_dot_product_flash_attention_backward",
+               "_scaled_dot_product_efficient_attention",
+               "_scaled_dot_product_efficient_attention_backward",
+               "_scaled_dot_product_cudnn_attention",
+               "_scaled_dot_product_cudnn_attention_backward"},
+      .passes = {Pass::kForward, Pass::kBackward},
+      .examples =
+          {R"({"batch": 2, "heads": 3, "queries": 5, "keys": 5, "width": 4, "causal": true})",
+           R"({"batch": 1, "heads": 2, "queries": 1, "keys": 9, "width": 8})",
+           R"({"batch": 2, "heads": 1, "queries": 3, "keys": 7, "width": 5, "mask": [2, 1, 1, 7]})"},
+      .fields = fields_of<AttentionShape>,
+      .make = make_op<ScaledDotProductAttention, AttentionShape>,
+      .match = match_attention};
+}
+
+}  // namespace fathom::ops
