@@ -271,7 +271,7 @@ TEST(BatchedMatmul, SumsProductsOfTransposedFactors) {
 
 /// softmax(q · kᵀ / sqrt(width) + mask) · v; q, k and v are [batch, places, heads, width].
 at::Tensor attention(const Tensors& in, const at::Tensor& mask) {
-  const auto heads = [&](int i) { return in[i].transpose(1, 2); };
+  const auto heads = [&](std::size_t i) { return in[i].transpose(1, 2); };
   const double scale = std::sqrt(static_cast<double>(in[0].size(3)));
   const at::Tensor scores = heads(0).matmul(heads(1).transpose(2, 3)) / scale + mask;
   return scores.softmax(3).matmul(heads(2)).transpose(1, 2);
