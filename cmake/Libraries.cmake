@@ -34,5 +34,6 @@ function(fathom_installed_library name title debian fedora)
 endfunction()
 
 fathom_installed_library(JPEG libjpeg-turbo libjpeg-dev libjpeg-turbo-devel)
+fathom_installed_library(FLAC libFLAC libflac-dev flac-devel)
 fathom_installed_library(PNG libpng libpng-dev libpng-devel)
 fathom_installed_library(ZLIB zlib zlib1g-dev zlib-devel)

@@ -1,5 +1,6 @@
 #include "models/optimizers.h"
 
+#include <ATen/ops/ones_like.h>
 #include <ATen/record_function.h>
 #include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adagrad.h>
@@ -10,12 +11,18 @@
 #include <utility>
 #include <variant>
 
+#include "ops/kernels/fused_update.h"
+
 namespace fathom::models {
 namespace {
 
 using Parameters = std::vector<at::Tensor>;
 
 bool on_gpu(const Parameters& parameters) { return !parameters.empty() && parameters[0].is_cuda(); }
+
+void free_gradients(const Parameters& parameters) {
+  for (const auto& parameter : parameters) parameter.mutable_grad().reset();
+}
 
 }  // namespace
 
@@ -33,10 +40,18 @@ void Optimizer::step(const Parameters& parameters) {
     if (fused_) {
       fused_->step();
     } else {
+      set_rate();
       optimizer_->step();
     }
   }
-  for (const auto& parameter : parameters) parameter.mutable_grad().reset();
+  free_gradients(parameters);
+}
+
+void Optimizer::set_rate() {
+  auto* rule = std::get_if<ops::Adam>(&rule_);
+  if (rule == nullptr || rule->warm_up == 0) return;
+  optimizer_->param_groups()[0].options().set_lr(rule->rate_of_step());
+  ++rule->step;
 }
 
 std::vector<at::Tensor> Optimizer::state() const {
@@ -58,6 +73,16 @@ std::vector<at::Tensor> Optimizer::state() const {
     }
   }
   return tensors;
+}
+
+void RmsProp::step(const torch::nn::Module& net) {
+  const torch::NoGradGuard no_grad;
+  const Parameters parameters = net.parameters();
+  if (mean_squares_.empty()) {
+    for (const auto& parameter : parameters) mean_squares_.push_back(at::ones_like(parameter));
+  }
+  ops::fused_update(rule_, {parameters, ops::gradients_like(parameters), mean_squares_});
+  free_gradients(parameters);
 }
 
 void clip_norm(const torch::nn::Module& net, double max_norm) {
@@ -96,10 +121,16 @@ Optimizer nesterov(double rate, double momentum, double weight_decay) {
 }
 
 Optimizer adam(double rate, double beta1, double beta2) {
-  return {ops::Adam{.rate = rate, .beta1 = beta1, .beta2 = beta2}, [=](Parameters parameters) {
-            return std::make_unique<torch::optim::Adam>(
-                std::move(parameters), torch::optim::AdamOptions(rate).betas({beta1, beta2}));
-          }};
+  return adam(ops::Adam{.rate = rate, .beta1 = beta1, .beta2 = beta2});
+}
+
+Optimizer adam(const ops::Adam& rule) {
+  return {
+      rule, [=](Parameters parameters) {
+        return std::make_unique<torch::optim::Adam>(
+            std::move(parameters),
+            torch::optim::AdamOptions(rule.rate).betas({rule.beta1, rule.beta2}).eps(rule.epsilon));
+      }};
 }
 
 Optimizer adamw(double rate, double weight_decay, double beta1, double beta2) {

@@ -30,10 +30,29 @@ class Optimizer {
   std::vector<at::Tensor> state() const;
 
  private:
+  /// Sets the rate of the next step on the CPU if it changes from step to step.
+  void set_rate();
+
   ops::UpdateRule rule_;
   Make make_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;  ///< on the CPU
   std::optional<ops::FusedOptimizer> fused_;            ///< on a GPU
+};
+
+/// RMSProp in TensorFlow's form, in this project's kernel on every device. LibTorch has another
+/// form.
+class RmsProp {
+ public:
+  explicit RmsProp(const ops::RmsProp& rule) : rule_(rule) {}
+
+  /// Applies the gradients of `net`, then frees them.
+  void step(const torch::nn::Module& net);
+  /// The mean squares, which start at 1. Empty before the first step.
+  const std::vector<at::Tensor>& state() const { return mean_squares_; }
+
+ private:
+  ops::RmsProp rule_;
+  std::vector<at::Tensor> mean_squares_;
 };
 
 /// Scales all gradients of `net` so that their total norm is at most `max_norm`.
@@ -47,6 +66,7 @@ Optimizer momentum(double rate, double momentum, double weight_decay);
 Optimizer nesterov(double rate, double momentum, double weight_decay);
 /// Adam. The default decay rates are those of its paper.
 Optimizer adam(double rate, double beta1 = 0.9, double beta2 = 0.999);
+Optimizer adam(const ops::Adam& rule);
 /// Adam with decoupled weight decay, which all parameters of the network share.
 Optimizer adamw(double rate, double weight_decay, double beta1 = 0.9, double beta2 = 0.999);
 Optimizer adagrad(double rate, double weight_decay);

@@ -8,18 +8,21 @@
 namespace fathom::models {
 
 // Defined in <suite>/<workload>.cc.
+std::unique_ptr<Workload> make_a3c(Scale scale);
 std::unique_ptr<Workload> make_alexnet(Scale scale);
 std::unique_ptr<Workload> make_alexnet_repo(Scale scale);
 std::unique_ptr<Workload> make_autoenc(Scale scale);
 std::unique_ptr<Workload> make_autoenc_kingma(Scale scale);
 std::unique_ptr<Workload> make_deepq(Scale scale);
 std::unique_ptr<Workload> make_deepq_2013(Scale scale);
+std::unique_ptr<Workload> make_deepspeech2(Scale scale);
 std::unique_ptr<Workload> make_faster_rcnn(Scale scale);
 std::unique_ptr<Workload> make_gpt2(Scale scale);
 std::unique_ptr<Workload> make_gpt2_1024(Scale scale);
 std::unique_ptr<Workload> make_gpt2_decode(Scale scale);
 std::unique_ptr<Workload> make_inception_v3(Scale scale);
 std::unique_ptr<Workload> make_memnet(Scale scale);
+std::unique_ptr<Workload> make_nmt(Scale scale);
 std::unique_ptr<Workload> make_residual(Scale scale);
 std::unique_ptr<Workload> make_residual_repo(Scale scale);
 std::unique_ptr<Workload> make_resnet50(Scale scale);
@@ -30,6 +33,7 @@ std::unique_ptr<Workload> make_seq2seq_20x25(Scale scale);
 std::unique_ptr<Workload> make_speech(Scale scale);
 std::unique_ptr<Workload> make_speech_150(Scale scale);
 std::unique_ptr<Workload> make_speech_repo(Scale scale);
+std::unique_ptr<Workload> make_transformer(Scale scale);
 std::unique_ptr<Workload> make_vgg(Scale scale);
 std::unique_ptr<Workload> make_vgg_repo(Scale scale);
 std::unique_ptr<Workload> make_wgan(Scale scale);
@@ -152,6 +156,25 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer = "SGD 0.0125, momentum 0.9, weight decay 1e-4",
        .optimizer_slots = 1,
        .make = make_inception_v3},
+      {.name = "nmt",
+       .paper = "TensorFlow NMT, Bahdanau et al. 2015, 30 and 30 positions",
+       .dataset = "IWSLT15",
+       .batch = 128,
+       .parameters = 27'190'272,
+       .macs = 433'904'640,
+       .optimizer = "Adam 3e-4, norm 1",
+       .optimizer_slots = 2,
+       .make = make_nmt},
+      {.name = "transformer",
+       .paper = "Transformer, Vaswani et al. 2017, base model, 32 + 32 positions",
+       .dataset = "WMT-14",
+       .batch = 64,
+       .parameters = 63'084'544,
+       .macs = 2'034'368'512,
+       .infer_macs = 2'031'321'088,
+       .optimizer = "Adam 0.088 / sqrt(step), beta 0.9 and 0.98, warm-up 16,000",
+       .optimizer_slots = 2,
+       .make = make_transformer},
       {.name = "wgan",
        .paper = "WGAN-GP, Gulrajani et al. 2017, residual networks",
        .dataset = "ImageNet 64x64",
@@ -173,6 +196,26 @@ const std::vector<WorkloadRow>& workloads() {
        .optimizer = "SGD 0.001, momentum 0.9, weight decay 5e-4",
        .optimizer_slots = 1,
        .make = make_faster_rcnn},
+      {.name = "a3c",
+       .paper = "advantage actor-critic, Mnih et al. 2016, 5 steps of each environment",
+       .dataset = "Atari",
+       .batch = 32,
+       .train_items = 5,  // steps
+       .parameters = 677'943,
+       .macs = 17'803'776,
+       .infer_macs = 2'967'296,
+       .optimizer = "RMSProp 7e-4, decay 0.99, norm 40",
+       .optimizer_slots = 1,
+       .make = make_a3c},
+      {.name = "deepspeech2",
+       .paper = "Deep Speech 2, Amodei et al. 2015, 5 GRU layers, 1300 frames",
+       .dataset = "LibriSpeech",
+       .batch = 4,
+       .parameters = 38'115'968,
+       .macs = 27'730'729'280,
+       .optimizer = "SGD 3e-4, Nesterov momentum 0.9, norm 400",
+       .optimizer_slots = 1,
+       .make = make_deepspeech2},
       {.name = "gpt2",
        .paper = "GPT-2, Radford et al. 2019, 12 layers, 256 tokens",
        .dataset = "token ids",

@@ -32,6 +32,7 @@ struct WorkloadRow {
   std::string_view dataset;
   int64_t batch;            ///< Fathom's or TBD's batch size
   int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
+  int64_t train_items = 1;  ///< of a sample in training, for items_per_second
   int64_t parameters;       ///< number of trainable parameters
   int64_t macs;  ///< forward pass of the first update, one sample, with padding as in the papers
   int64_t infer_macs = 0;  ///< for inference; 0: the same

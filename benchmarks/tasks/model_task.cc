@@ -17,7 +17,8 @@ class ModelTask final : public Task {
  public:
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph)
       : step_(row, options) {
-    counts_.items = static_cast<double>(options.batch);
+    const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
+    counts_.items = static_cast<double>(options.batch * items);
     counts_.counters.emplace_back("params", static_cast<double>(step_.parameter_count()));
     if (!options.data.synthetic()) {
       counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));

@@ -3,7 +3,6 @@
 // deepq_2013: Mnih et al., "Playing Atari with Deep Reinforcement Learning", 2013: a smaller
 // network without a target network.
 #include <ATen/ops/huber_loss.h>
-#include <ATen/ops/ones_like.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
@@ -12,8 +11,8 @@
 #include <vector>
 
 #include "fixtures/games/transitions.h"
+#include "models/optimizers.h"
 #include "models/table.h"
-#include "ops/kernels/fused_update.h"
 
 namespace fathom::models {
 namespace {
@@ -23,7 +22,6 @@ namespace nn = torch::nn;
 constexpr int64_t kFrames = 4;   ///< frames in a state
 constexpr int64_t kActions = 4;  ///< in the built-in game and in Breakout
 constexpr double kDiscount = 0.99;
-constexpr ops::RmsProp kUpdate{.rate = 2.5e-4, .alpha = 0.95, .epsilon = 0.01};
 
 struct Convolution {
   int64_t channels;
@@ -135,24 +133,14 @@ class DeepQ final : public Workload {
         batch[kRewards] + kDiscount * (1 - batch[kTerminals]) * batch[kNextValues];
     return at::huber_loss(value, target, at::Reduction::Sum, /*delta=*/1);
   }
-  void update() override {
-    const torch::NoGradGuard no_grad;
-    const auto parameters = networks_->online->parameters();
-    std::vector<at::Tensor> gradients;
-    for (const auto& parameter : parameters) gradients.push_back(parameter.grad());
-    if (mean_squares_.empty()) {
-      for (const auto& parameter : parameters) mean_squares_.push_back(at::ones_like(parameter));
-    }
-    ops::fused_update(kUpdate, {parameters, gradients, mean_squares_});
-    networks_->online->zero_grad();
-  }
+  void update() override { optimizer_.step(*networks_->online); }
 
   nn::Module& module() override { return *networks_; }
-  std::vector<at::Tensor> optimizer_state() const override { return mean_squares_; }
+  std::vector<at::Tensor> optimizer_state() const override { return optimizer_.state(); }
 
  private:
   mutable QNetworks networks_;
-  std::vector<at::Tensor> mean_squares_;
+  RmsProp optimizer_{ops::RmsProp{.rate = 2.5e-4, .alpha = 0.95, .epsilon = 0.01}};
 };
 
 }  // namespace

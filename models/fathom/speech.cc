@@ -8,20 +8,14 @@
 // initialises all weights with zero, where they stay; here they start as in Glorot and Bengio 2010.
 #include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/_cudnn_ctc_loss.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/log_softmax.h>
-#include <ATen/record_function.h>
 #include <torch/nn/init.h>
 #include <torch/nn/modules/linear.h>
 
-#include <cstddef>
-#include <tuple>
-
 #include "fixtures/speech/utterances.h"
+#include "models/ctc.h"
 #include "models/optimizers.h"
 #include "models/table.h"
 #include "ops/kernels/recurrent/clipped_relu_rnn.h"
@@ -97,47 +91,16 @@ class DeepSpeechImpl : public nn::Module {
 };
 TORCH_MODULE(DeepSpeech);
 
-/// Positions in a batch after those of fixtures::UtteranceField, all int32: labels [sum of the
-/// label counts], from 1; frame counts [N]; label counts [N].
-enum CtcField : std::size_t { kLabels = fixtures::kPhoneCounts + 1, kCtcFrames, kLabelCounts };
-
-/// The losses [N] of log-probabilities [T, N, classes], in a scope: cuDNN's gradient is a product
-/// with what its forward pass returned, which only the scope tells from any other product.
-at::Tensor ctc_losses(const at::Tensor& log_probabilities, const fixtures::Batch& batch) {
-  const at::Tensor& labels = batch[kLabels];
-  const at::Tensor& frames = batch[kCtcFrames];
-  const at::Tensor& counts = batch[kLabelCounts];
-  RECORD_USER_SCOPE_WITH_INPUTS(
-      "op:ctc_loss", (std::vector<c10::IValue>{log_probabilities, labels, frames, counts}));
-  if (!log_probabilities.is_cuda() || log_probabilities.scalar_type() != at::kFloat) {
-    return at::ctc_loss(log_probabilities, labels, frames, counts, /*blank=*/0, at::Reduction::None,
-                        /*zero_infinity=*/true);
-  }
-  // What ctc_loss calls for such a batch. It would first copy the counts to the CPU, several times
-  // for each utterance, to see whether cuDNN supports them.
-  const at::Tensor losses =
-      std::get<0>(at::_cudnn_ctc_loss(log_probabilities, labels, frames, counts, /*blank=*/0,
-                                      /*deterministic=*/true, /*zero_infinity=*/true));
-  return losses.masked_fill(losses.isinf(), 0);
-}
-
 class Speech final : public Workload {
  public:
   explicit Speech(const Sizes& sizes) : sizes_(sizes), net_(sizes) {}
 
-  /// Appends what CTC takes. The labels of all utterances make one list, whose length depends on
-  /// them: a step that made it would wait for a GPU.
+  /// Appends what CTC takes.
   fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     fixtures::BatchSet set = fixtures::utterances(sizes_.utterance, request);
     for (auto& batch : set.batches) {
-      const at::Tensor& phones = batch[fixtures::kPhones];
-      const at::Tensor& counts = batch[fixtures::kPhoneCounts];
-      const at::Tensor is_label =
-          at::arange(phones.size(1), counts.options()) < counts.unsqueeze(1);
-      const at::Tensor labels = phones.masked_select(is_label).add_(1);
-      for (const at::Tensor& list : {labels, batch[fixtures::kFrameCounts], counts}) {
-        batch.push_back(list.to(at::kInt));
-      }
+      append_ctc_targets(batch, batch[fixtures::kPhones] + 1, batch[fixtures::kFrameCounts],
+                         batch[fixtures::kPhoneCounts]);
     }
     return set;
   }

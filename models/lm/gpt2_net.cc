@@ -13,13 +13,6 @@ namespace {
 
 namespace nn = torch::nn;
 
-nn::LayerNorm layer_norm(int64_t width) { return nn::LayerNorm(nn::LayerNormOptions({width})); }
-
-/// LibTorch's C++ layer would add the bias of [N, T, outputs] in a pass of its own.
-at::Tensor dense(const nn::Linear& layer, const at::Tensor& x) {
-  return at::linear(x, layer->weight, layer->bias);
-}
-
 /// The deviation of matrices is 0.02; that of matrices before a shortcut falls with the number of
 /// shortcuts. Biases are 0.
 void initialise(nn::Module& net, int64_t layers) {
@@ -65,15 +58,13 @@ at::Tensor Gpt2BlockImpl::decode(const at::Tensor& x, KeysValues& cache) {
 
 Gpt2BlockImpl::Projected Gpt2BlockImpl::projected(const at::Tensor& x) {
   const auto parts = dense(queries_keys_values_, attention_norm_(x)).split(x.size(2), 2);
-  const auto heads = [&](std::size_t part) {
-    return parts[part].unflatten(2, {heads_, -1}).transpose(1, 2);
-  };
-  return {.queries = heads(0), .own = {.keys = heads(1), .values = heads(2)}};
+  return {.queries = split_heads(parts[0], heads_),
+          .own = {.keys = split_heads(parts[1], heads_), .values = split_heads(parts[2], heads_)}};
 }
 
 /// Adds what the heads attended to, [N, heads, T, width / heads], then the dense layers' result.
 at::Tensor Gpt2BlockImpl::finished(const at::Tensor& x, const at::Tensor& attended) {
-  const at::Tensor y = x + dense(attention_output_, attended.transpose(1, 2).flatten(2));
+  const at::Tensor y = x + dense(attention_output_, merged_heads(attended));
   return y + dense(narrowing_, at::gelu(dense(widening_, dense_norm_(y)), "tanh"));
 }
 

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/transformer_layers.h"
+
 namespace fathom::models {
 
 struct Gpt2Sizes {
@@ -18,12 +20,6 @@ struct Gpt2Sizes {
   int64_t layers;
   int64_t heads;
   int64_t width;
-};
-
-/// What a layer's attention keeps of S tokens: [N, heads, S, width / heads] each.
-struct KeysValues {
-  at::Tensor keys;
-  at::Tensor values;
 };
 
 /// One element for each layer.

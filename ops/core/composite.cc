@@ -1,5 +1,7 @@
 #include "ops/core/composite.h"
 
+#include <algorithm>
+
 #include "ops/core/autograd/gradient_call.h"
 
 namespace fathom::ops {
@@ -42,8 +44,9 @@ class CompositeOp final : public Op {
     return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
   }
 
-  Backend backend_in_steps(fixtures::Device /*device*/) const override {
-    return composite_.native_in_steps ? Backend::kNative : Backend::kTorch;
+  Backend backend_in_steps(fixtures::Device device) const override {
+    const bool native = std::ranges::count(composite_.native_in_steps, device) > 0;
+    return native ? Backend::kNative : Backend::kTorch;
   }
 
   std::vector<Backend> backends() const override {

@@ -23,7 +23,7 @@ struct Composite {
   double written;    ///< elements that forward writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
   std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward in this project's kernels
-  bool native_in_steps = false;                             ///< the workloads' steps run `native`
+  std::vector<fixtures::Device> native_in_steps = {};  ///< where the workloads' steps run `native`
   /// Op::problem of both passes, for `vendors`.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;
   std::vector<Backend> vendors = {};

@@ -50,7 +50,9 @@ class Fields {
     field({name, FieldKind::kExtent}, value, fallback);
   }
   void count(const char* name, int64_t& value) { field({name, FieldKind::kCount}, value, {}); }
-  void number(const char* name, double& value) { field({name, FieldKind::kNumber}, value, {}); }
+  void number(const char* name, double& value, std::optional<double> fallback = {}) {
+    field({name, FieldKind::kNumber}, value, fallback);
+  }
   void share(const char* name, double& value) { field({name, FieldKind::kShare}, value, {}); }
   void flag(const char* name, bool& value) {
     field({name, FieldKind::kFlag}, value, std::optional(false));

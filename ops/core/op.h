@@ -126,6 +126,9 @@ struct OpType {
   /// LibTorch's ops that match() turns into rows, without "aten::". This project's kernels and
   /// composites run in a profiling scope "op:<name>", which is matched, too.
   std::vector<std::string_view> aten = {};
+  /// Whether autograd composes the gradient of each of `aten` of several ops. Like those of a
+  /// scope, they are one gradient of the same shape.
+  bool composed_gradient = false;
   /// LibTorch's ops that profiles count as this type but that have no rows: parts of larger ops.
   std::vector<std::string_view> aten_parts = {};
   std::vector<Pass> passes;

@@ -88,8 +88,9 @@ struct LayerNormProblem {
   std::optional<NormGradients> gradients = {};
 };
 
-/// Softmax over `axis`.
+/// Softmax over `axis`, or its logarithm.
 struct SoftmaxProblem {
+  bool log;
   Buffer x, y;
   int axis;
   std::optional<Buffer> dx = {};
@@ -152,6 +153,18 @@ struct LstmProblem {
   std::optional<Inputs> gradients = {};  ///< backward: y and the last states hold gradients
 };
 
+/// One GRU layer over x [T, N, I] from the state h [N, H], whose reset gate multiplies the
+/// recurrent product. Weights are [3H, I] and [3H, H], with the gates in the order r, z, n; each
+/// bias is [3H]. Gives y [T, N, H].
+struct GruProblem {
+  struct Inputs {
+    Buffer x, h, input_weight, recurrent_weight, input_bias, recurrent_bias;
+  };
+  Inputs inputs;
+  Buffer y;
+  std::optional<Inputs> gradients = {};  ///< backward: y holds its gradient
+};
+
 /// h_t = min(max(x_t + recurrent · h_before, 0), max), where h_before is h_{t-1} or, in reverse,
 /// h_{t+1}. x and h are [T, N, H] with the same strides, recurrent is [H, H]. Backward reads h and
 /// its gradient g.
@@ -182,9 +195,10 @@ struct CtcProblem {
   std::variant<Buffer, Gradient> wanted;  ///< losses or gradient
 };
 
-using Problem = std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
-                             BatchNormProblem, LayerNormProblem, SoftmaxProblem, UnaryProblem,
-                             BinaryProblem, ReductionProblem, ConcatProblem, CopyProblem,
-                             LstmProblem, ClippedRnnProblem, CtcProblem, UpsampleProblem>;
+using Problem =
+    std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
+                 BatchNormProblem, LayerNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem,
+                 ReductionProblem, ConcatProblem, CopyProblem, LstmProblem, GruProblem,
+                 ClippedRnnProblem, CtcProblem, UpsampleProblem>;
 
 }  // namespace fathom::ops

@@ -8,12 +8,14 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -50,9 +52,18 @@ void update(const Momentum& rule, const Lists& lists) { update_momentum(rule, li
 void update(const Nesterov& rule, const Lists& lists) { update_momentum(rule, lists, true); }
 
 void update(const Adam& rule, const Lists& lists) {
-  at::_fused_adam_(lists.parameters, lists.gradients, lists.states[0], lists.states[1], {},
-                   lists.steps, rule.rate, rule.beta1, rule.beta2, /*weight_decay=*/0, rule.epsilon,
-                   /*amsgrad=*/false, /*maximize=*/false);
+  const auto with_rate = [&](const auto& rate) {
+    at::_fused_adam_(lists.parameters, lists.gradients, lists.states[0], lists.states[1], {},
+                     lists.steps, rate, rule.beta1, rule.beta2, /*weight_decay=*/0, rule.epsilon,
+                     /*amsgrad=*/false, /*maximize=*/false);
+  };
+  if (rule.warm_up == 0) {
+    with_rate(rule.rate);
+  } else {  // Adam::rate_of_step() on the device, which counts the steps
+    const at::Tensor& step = lists.steps[0];
+    const at::Tensor rises = step * std::pow(rule.warm_up, -1.5);
+    with_rate(at::Tensor(at::minimum(step.rsqrt(), rises) * rule.rate));
+  }
 }
 
 void update(const AdamW& rule, const Lists& lists) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <variant>
@@ -85,7 +86,15 @@ struct Adam {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  int64_t step = 1;  ///< the number of this step, from 1
+  int64_t step = 1;    ///< the number of this step, from 1
+  double warm_up = 0;  ///< steps; 0: the rate is constant
+
+  /// Vaswani et al. 2017, equation 3: rate · min(1 / √step, step / warm_up^1.5).
+  double rate_of_step() const {
+    if (warm_up == 0) return rate;
+    const auto number = static_cast<double>(step);
+    return rate * std::min(1 / std::sqrt(number), number * std::pow(warm_up, -1.5));
+  }
 
   template <typename T>
   struct In {
@@ -94,7 +103,7 @@ struct Adam {
           beta2(static_cast<T>(rule.beta2)),
           one_minus_beta1(static_cast<T>(1 - rule.beta1)),
           one_minus_beta2(static_cast<T>(1 - rule.beta2)),
-          rate(static_cast<T>(rule.rate / bias_correction(rule.beta1, rule.step))),
+          rate(static_cast<T>(rule.rate_of_step() / bias_correction(rule.beta1, rule.step))),
           root(static_cast<T>(1 / std::sqrt(bias_correction(rule.beta2, rule.step)))),
           epsilon(static_cast<T>(rule.epsilon)) {}
     FATHOM_HOST_DEVICE void apply(T g, T& p, T* states) const {

@@ -1,5 +1,7 @@
 #include "ops/profiler/flops.h"
 
+#include <ATen/core/ivalue.h>
+
 #include <map>
 #include <string_view>
 #include <vector>
@@ -21,8 +23,17 @@ const std::map<std::string_view, std::string> kChoices{
     {"aten::_ctc_loss", "ctc:native"},
     {"aten::_cudnn_ctc_loss", "ctc:cudnn"},
     {"aten::mkldnn_rnn_layer", "lstm:onednn"},
-    {"aten::_cudnn_rnn", "lstm:cudnn"},
 };
+
+/// What a call shows about the choice of an implementation; "" if nothing.
+std::string choice_of(const ObservedCall& call) {
+  if (call.name == "aten::_cudnn_rnn") {
+    constexpr int64_t kGruMode = 3;  // CUDNN_GRU; no workload has a plain RNN
+    return call.arguments[6].toInt() == kGruMode ? "gru:cudnn" : "lstm:cudnn";
+  }
+  const auto choice = kChoices.find(call.name);
+  return choice == kChoices.end() ? "" : choice->second;
+}
 
 struct FlopCount {
   double flops = 0;
@@ -53,9 +64,7 @@ class FlopsCounter final : public Observer {
  public:
   bool start(const Event& event) override {
     const bool node = event.what == Event::What::kNode;
-    if (const auto choice = kChoices.find(event.call.name); choice != kChoices.end()) {
-      choices_.insert(choice->second);
-    }
+    if (const std::string choice = choice_of(event.call); !choice.empty()) choices_.insert(choice);
     const Match found = matcher_.match(event);
     Open open;
     if (node && event.scope >= 0) {

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "ops/types/table.h"
+
 namespace fathom::ops {
 namespace {
 
@@ -30,7 +32,7 @@ class Events {
     if (observing_ || !wanted(function)) return;
     if (suppressed_ > 0) --suppressed_;
     if (suppressed_ > 0) return;
-    if (function.scope() == at::RecordScope::USER_SCOPE) {
+    if (is_scope(function)) {
       open_.back()->end = next_node();
       open_.pop_back();
     }
@@ -58,13 +60,19 @@ class Events {
     }
   }
 
+  static bool is_scope(const at::RecordFunction& function) {
+    return function.scope() == at::RecordScope::USER_SCOPE ||
+           (function.scope() == at::RecordScope::FUNCTION &&
+            has_composed_gradient(function.name()));
+  }
+
   static int64_t next_node() { return static_cast<int64_t>(at::sequence_number::peek()); }
 
   Event event_of(const at::RecordFunction& function) {
     Event event{.what = Event::What::kOp,
                 .call = {function.name(), function.inputs(), backward_},
                 .node = next_node()};
-    if (function.scope() == at::RecordScope::USER_SCOPE) {
+    if (is_scope(function)) {
       open_.push_back(&scopes_[event.node]);  // replaces a scope that created no node
       *open_.back() = {.name = function.name(), .number = scopes_begun_++, .end = event.node};
       event.what = Event::What::kScope;

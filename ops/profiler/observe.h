@@ -10,7 +10,7 @@ namespace fathom::ops {
 struct Event {
   enum class What {
     kOp,     ///< an op of LibTorch: "aten::mm"
-    kScope,  ///< a profiling scope: "op:lstm_cell"
+    kScope,  ///< a profiling scope: "op:lstm_cell", or an op whose gradient is composed
     kNode,   ///< a node of the backward pass, named after the scope that it differentiates, if any
   };
   What what;

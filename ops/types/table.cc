@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace fathom::ops {
 
@@ -10,6 +11,9 @@ OpType matmul_type();
 OpType batched_matmul_type();
 OpType lstm_type();
 OpType lstm_cell_type();
+OpType lstm_recurrence_type();
+OpType gru_type();
+OpType gru_cell_type();
 OpType clipped_relu_rnn_type();
 OpType additive_attention_type();
 OpType scaled_dot_product_attention_type();
@@ -27,12 +31,14 @@ OpType upsample_nearest_type();
 OpType roi_align_type();
 OpType nms_type();
 OpType softmax_type();
+OpType log_softmax_type();
 OpType softmax_cross_entropy_type();
 OpType ctc_loss_type();
 OpType sum_type();
 OpType arg_max_type();
 OpType dropout_type();
 OpType log_uniform_type();
+OpType multinomial_type();
 OpType embedding_type();
 OpType gather_type();
 OpType index_type();
@@ -57,6 +63,9 @@ std::vector<OpType> all_types() {
       batched_matmul_type(),
       lstm_type(),
       lstm_cell_type(),
+      lstm_recurrence_type(),
+      gru_type(),
+      gru_cell_type(),
       clipped_relu_rnn_type(),
       additive_attention_type(),
       scaled_dot_product_attention_type(),
@@ -74,12 +83,14 @@ std::vector<OpType> all_types() {
       roi_align_type(),
       nms_type(),
       softmax_type(),
+      log_softmax_type(),
       softmax_cross_entropy_type(),
       ctc_loss_type(),
       sum_type(),
       arg_max_type(),
       dropout_type(),
       log_uniform_type(),
+      multinomial_type(),
       embedding_type(),
       gather_type(),
       index_type(),
@@ -96,6 +107,15 @@ std::vector<OpType> all_types() {
   for (const auto& family : {elementwise_types(), distribution_types(), update_types()})
     types.insert(types.end(), family.begin(), family.end());
   return types;
+}
+
+std::set<std::string, std::less<>> all_with_composed_gradient() {
+  std::set<std::string, std::less<>> calls;
+  for (const auto& type : op_types()) {
+    if (!type.composed_gradient) continue;
+    for (const auto name : type.aten) calls.insert("aten::" + std::string(name));
+  }
+  return calls;
 }
 
 std::map<std::string, Claim, std::less<>> all_claims() {
@@ -131,6 +151,11 @@ Claim claim_of(std::string_view call) {
   static const auto claims = all_claims();
   const auto claim = claims.find(call);
   return claim == claims.end() ? Claim{} : claim->second;
+}
+
+bool has_composed_gradient(std::string_view call) {
+  static const auto calls = all_with_composed_gradient();
+  return calls.contains(call);
 }
 
 std::vector<MatchedOp> match(const Claim& claim, const ObservedCall& call) {

@@ -24,6 +24,9 @@ struct Claim {
 };
 Claim claim_of(std::string_view call);
 
+/// Whether a LibTorch op is one of OpType::aten of a type with composed_gradient.
+bool has_composed_gradient(std::string_view call);
+
 /// The ops of a call that belongs to the type of `claim`; none without a type.
 std::vector<MatchedOp> match(const Claim& claim, const ObservedCall& call);
 

@@ -7,15 +7,19 @@ Each workload is a function of (torch, mode) that returns a function of no argum
 
 import functools
 
+from eager_steps.a3c import a3c
 from eager_steps.autoenc import autoenc
 from eager_steps.deepq import deepq
+from eager_steps.deepspeech2 import deepspeech2
 from eager_steps.detection_ops import op_rows
 from eager_steps.faster_rcnn import faster_rcnn
 from eager_steps.gpt2 import gpt2, gpt2_decode
 from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
 from eager_steps.memnet import memnet
+from eager_steps.nmt import nmt
 from eager_steps.seq2seq import seq2seq
 from eager_steps.speech import speech
+from eager_steps.transformer import transformer
 from eager_steps.wgan import wgan
 
 INFERENCE_ONLY = {"gpt2_decode"}
@@ -30,8 +34,12 @@ WORKLOADS = {
     "deepq": deepq,
     "resnet50": functools.partial(image_step, resnet50, 32),
     "inception_v3": functools.partial(image_step, inception_v3, 32, side=299),
+    "nmt": nmt,
+    "transformer": transformer,
     "wgan": wgan,
     "faster_rcnn": faster_rcnn,
+    "a3c": a3c,
+    "deepspeech2": deepspeech2,
     "gpt2": functools.partial(gpt2, 256),
     "gpt2_1024": functools.partial(gpt2, 1024),
     "gpt2_decode": gpt2_decode,

@@ -14,11 +14,23 @@ from program import PROGRAM, ROOT
 
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps"))
 WRITE_STEP = pathlib.Path(PROGRAM).parent / "write_step"
-WORKLOADS = ["vgg", "residual", "alexnet", "seq2seq", "speech", "gpt2", "gpt2_decode"]  # small
+WORKLOADS = [  # small
+    "vgg",
+    "residual",
+    "alexnet",
+    "seq2seq",
+    "nmt",
+    "speech",
+    "transformer",
+    "a3c",
+    "deepspeech2",
+    "gpt2",
+    "gpt2_decode",
+]
 TORCHVISION = ["resnet50", "inception_v3"]  # of full size, as torchvision builds them
 LIMITS = {"float32": 1e-4, "float64": 1e-9}  # relative to the largest absolute value of a tensor
 # Each element is a small sum of large terms, whose rounding float32 shows.
-CANCELLING = "gradient of query."
+CANCELLING = "gradient of query"
 
 
 def torch_python():

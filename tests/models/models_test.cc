@@ -10,6 +10,7 @@
 #include <exception>
 #include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,13 +112,20 @@ TEST_P(EveryWorkload, InfersTheShapeThatItPromises) {
   EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
 }
 
+/// The results of an inference that rounding changes little: nmt's logits of the first position.
+/// The later ones read words that rounding may change.
+at::Tensor stable(const WorkloadRow& row, const at::Tensor& inferred) {
+  return row.name == "nmt" ? inferred[0] : inferred;
+}
+
 TEST_P(EveryWorkload, InfersInBf16CloseToFp32) {
   Step exact = small(Mode::kInfer);  // also seeds random numbers of the inference
   exact.run();
   Step rounded = small(Mode::kInfer, 0, fixtures::Precision::kBf16);
   if (!runs_in_bf16(rounded)) GTEST_SKIP() << "LibTorch's LSTM has no bf16 on this CPU";
-  const at::Tensor difference = rounded.result().to(at::kFloat).sub(exact.result());
-  EXPECT_LT(difference.norm().item<double>(), 0.05 * exact.result().norm().item<double>());
+  const at::Tensor expected = stable(row(), exact.result());
+  const at::Tensor difference = stable(row(), rounded.result()).to(at::kFloat).sub(expected);
+  EXPECT_LT(difference.norm().item<double>(), 0.05 * expected.norm().item<double>());
   EXPECT_GT(difference.norm().item<double>(), 0);
 }
 
@@ -175,7 +183,8 @@ TEST_P(EveryWorkload, TrainsAndInfersInEveryPrecisionOnCuda) {
       disable_dropout(step);
       at::manual_seed(7);
       step.run();  // with backward pass and update
-      const at::Tensor result = step.result().detach().to(at::kCPU, at::kDouble);
+      const at::Tensor all = step.result().detach().to(at::kCPU, at::kDouble);
+      const at::Tensor result = mode == Mode::kInfer ? stable(row(), all) : all;
       step.run();
       EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
       return result;
@@ -217,6 +226,7 @@ TEST_P(EveryTraining, LearnsOneBatch) {
   Step step = small(Mode::kTrain);
   auto& workload = step.workload();
   if (workload.updates_per_step() > 1) return;  // the losses of several networks
+  if (row().name == "a3c") return;  // without rewards nothing is learnt: a3c_test.cc has some
   const auto batch = workload.batches({.batch = 4, .seed = 1}).batches[0];
   // A step of Adam may leave a minimum, so medians are compared.
   const auto median_loss = [&](std::size_t steps) {
@@ -307,11 +317,14 @@ TEST_P(EveryWorkload, RunsTheRecordedOps) {
 }
 
 /// The ops that dominate a step, with their calls per training step. Others may differ: only a GPU
-/// has a gradient of dropout and copies from the host.
-std::map<std::string, int64_t> main_ops(std::string_view shapes) {
+/// has a gradient of dropout and copies from the host, and a CPU composes attention with dropout.
+std::map<std::string, int64_t> main_ops(std::string_view shapes, bool attention) {
+  const std::set<std::string_view> parts{"batched_matmul", "scaled_dot_product_attention",
+                                         "softmax"};
   std::map<std::string, int64_t> counts;
   for (const auto& row : ops::parse_shapes(shapes, "recorded")) {
     const auto of = row.type->op_class;
+    if (!attention && parts.contains(row.type->name)) continue;
     if (of == ops::OpClass::kMatrix || of == ops::OpClass::kConvolution ||
         of == ops::OpClass::kReduction || of == ops::OpClass::kOptimization) {
       counts[row.key()] += row.count;
@@ -323,8 +336,9 @@ std::map<std::string, int64_t> main_ops(std::string_view shapes) {
 TEST_P(EveryWorkload, RunsTheRecordedOpsOnCuda) {
   const std::string& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
   if (!absent.empty()) GTEST_SKIP() << absent;
-  EXPECT_EQ(main_ops(record_shapes_json(row(), fixtures::Device::kCuda)),
-            main_ops(ops::embedded_text(row().name)));
+  const bool attention = row().name != "transformer";
+  EXPECT_EQ(main_ops(record_shapes_json(row(), fixtures::Device::kCuda), attention),
+            main_ops(ops::embedded_text(row().name), attention));
 }
 
 TEST(Table, HasNoWorkloadOfAnUnknownName) { EXPECT_THROW(workload("vgg20"), std::out_of_range); }

@@ -7,6 +7,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/gru.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/max_pool2d.h>
@@ -24,7 +25,9 @@
 #include "ops/kernels/additive_attention.h"
 #include "ops/kernels/local_response_norm.h"
 #include "ops/kernels/recurrent/clipped_relu_rnn.h"
+#include "ops/kernels/recurrent/gru.h"
 #include "ops/kernels/recurrent/lstm_cell.h"
+#include "ops/kernels/recurrent/lstm_recurrence.h"
 #include "ops/kernels/sampled_softmax.h"
 #include "ops/profiler/record.h"
 #include "tests/ops/op_cases.h"
@@ -129,6 +132,30 @@ std::vector<RealCall> real_calls() {
        },
        {{kForward, R"({"n":3,"inputs":5,"width":4})"},
         {kBackward, R"({"n":3,"inputs":5,"width":4})"}}},
+      {"gru",
+       [] {
+         return gru(leaf({5, 3, 6}), at::zeros({3, 4}),
+                    {leaf({12, 6}), leaf({12, 4}), leaf({12}), leaf({12})}, Direction::kBackward);
+       },
+       {{kForward, R"({"steps":5,"n":3,"inputs":6,"width":4})"},
+        {kBackward, R"({"steps":5,"n":3,"inputs":6,"width":4})"}}},
+      {"gru",
+       [] {
+         const std::vector<at::Tensor> weights{leaf({12, 6}), leaf({12, 4}), leaf({12}),
+                                               leaf({12}),    leaf({12, 4}), leaf({12, 4}),
+                                               leaf({12}),    leaf({12})};
+         return std::get<0>(at::gru(at::randn({5, 3, 6}), at::zeros({2, 3, 4}), weights, true, 2, 0,
+                                    true, false, false));
+       },
+       {{kForward, R"({"steps":5,"n":3,"inputs":6,"width":4})"},
+        {kForward, R"({"steps":5,"n":3,"inputs":4,"width":4})"}}},
+      {"gru_cell",
+       [] {
+         return gru_cell(leaf({3, 5}), leaf({3, 4}),
+                         {leaf({12, 5}), leaf({12, 4}), leaf({12}), leaf({12})});
+       },
+       {{kForward, R"({"n":3,"inputs":5,"width":4})"},
+        {kBackward, R"({"n":3,"inputs":5,"width":4})"}}},
       {"clipped_relu_rnn",
        [] {
          return clipped_relu_rnn(leaf({5, 2, 3}), leaf({3, 3}), at::arange(4, 6),
@@ -142,6 +169,26 @@ std::vector<RealCall> real_calls() {
        },
        {{kForward, R"({"n":2,"places":5,"width":3,"query":4})"},
         {kBackward, R"({"n":2,"places":5,"width":3,"query":4})"}}},
+      {"additive_attention",
+       [] {
+         return additive_attention(leaf({2, 5, 3}), leaf({2, 5, 4}), leaf({2, 4}), leaf({1, 4}),
+                                   at::zeros({2, 5}));
+       },
+       {{kForward, R"({"n":2,"places":5,"width":3,"query":4,"mask":true})"},
+        {kBackward, R"({"n":2,"places":5,"width":3,"query":4,"mask":true})"}}},
+      {"additive_attention",
+       [] {
+         return fused_additive_attention(leaf({2, 5, 3}), leaf({2, 5, 4}), leaf({2, 4}),
+                                         leaf({1, 4}), at::zeros({2, 5}));
+       },
+       {{kForward, R"({"n":2,"places":5,"width":3,"query":4,"mask":true})"},
+        {kBackward, R"({"n":2,"places":5,"width":3,"query":4,"mask":true})"}}},
+      {"lstm_recurrence",
+       [] {
+         return lstm_recurrence(leaf({5, 2, 12}), leaf({12, 3}), at::arange(4, 6)).h;
+       },
+       {{kForward, R"({"steps":5,"n":2,"width":3})"},
+        {kBackward, R"({"steps":5,"n":2,"width":3})"}}},
       {"sampled_softmax",
        [] {
          return sampled_softmax(leaf({2, 3, 4}), leaf({23, 4}), leaf({23}),
@@ -174,7 +221,24 @@ std::vector<RealCall> real_calls() {
        {{kForward, R"({"n":5,"classes":7})"}, {kBackward, R"({"n":5,"classes":7})"}}},
       {"softmax_cross_entropy",
        [] {
+         return at::cross_entropy_loss(leaf({5, 7}), at::randint(7, {5}, at::kLong), {},
+                                       at::Reduction::Mean, 0, 0.1);
+       },
+       {{kForward, R"({"n":5,"classes":7,"smoothing":0.1,"padding":true})"},
+        {kBackward, R"({"n":5,"classes":7,"smoothing":0.1,"padding":true})"}}},
+      {"softmax_cross_entropy",
+       [] {
          return at::log_softmax(leaf({5, 7}), 1);
+       },
+       {}},
+      {"log_softmax",
+       [] {
+         return at::log_softmax(leaf({2, 5, 3}), 1);
+       },
+       {{kForward, R"({"sizes":[2,5,3]})"}, {kBackward, R"({"sizes":[2,5,3]})"}}},
+      {"log_softmax",
+       [] {
+         return at::cross_entropy_loss(leaf({5, 7}), at::randint(7, {5}, at::kLong));
        },
        {}},
       {"embedding",

@@ -2,6 +2,8 @@
 #include "models/optimizers.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -12,6 +14,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/utils/clip_grad.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -51,7 +54,10 @@ struct Case {
   const char* name;
   ops::UpdateRule rule;
   Optimizer (*make)();
+  double tolerance = 1e-10;  ///< relative
 };
+
+constexpr ops::Adam kWarmingAdam{.rate = 0.1, .beta2 = 0.98, .epsilon = 1e-9, .warm_up = 3};
 
 class FusedUpdates : public testing::TestWithParam<Case> {};
 
@@ -65,6 +71,8 @@ INSTANTIATE_TEST_SUITE_P(
                          ops::Nesterov{.rate = 0.1, .momentum = 0.9, .weight_decay = 0.02},
                          [] { return nesterov(0.1, 0.9, 0.02); }},
                     Case{"Adam", ops::Adam{.rate = 0.1}, [] { return adam(0.1); }},
+                    Case{"WarmingAdam", kWarmingAdam, [] { return adam(kWarmingAdam); },
+                         1e-6},  // the rate on a device is in float
                     Case{"AdamW", ops::AdamW{.rate = 0.1, .weight_decay = 0.02, .beta2 = 0.95},
                          [] { return adamw(0.1, 0.02, 0.9, 0.95); }},
                     Case{"Adagrad", ops::Adagrad{.rate = 0.1, .weight_decay = 0.02},
@@ -88,14 +96,56 @@ TEST_P(FusedUpdates, AreTheUpdatesOfTorchOptimInFloat64) {
     fused.step();
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    EXPECT_TRUE(parameters[i].allclose(expected->parameters()[i], 1e-10, 1e-12)) << i;
+    EXPECT_TRUE(parameters[i].allclose(expected->parameters()[i], GetParam().tolerance, 1e-12))
+        << i;
   }
   EXPECT_EQ(fused.states().size(), torch_optim.state().size());
+}
+
+/// Where the gradient never changes, a step of Adam is the rate.
+TEST(WarmUp, RisesLinearlyAndFallsWithTheRoot) {
+  const at::Tensor parameter = at::zeros({1}, at::kDouble);
+  Optimizer optimizer = adam({.rate = 2, .beta1 = 0.9, .beta2 = 0.9, .warm_up = 4});
+  double before = 0;
+  for (const double rate : {0.25, 0.5, 0.75, 1.0, 2 / std::sqrt(5), 2 / std::sqrt(6)}) {
+    parameter.mutable_grad() = at::full({1}, -3, at::kDouble);
+    optimizer.step(List{parameter});
+    EXPECT_NEAR(parameter.item<double>() - before, rate, 1e-7);
+    before = parameter.item<double>();
+  }
 }
 
 TEST(FusedUpdates, RefuseRmsProp) {
   const ops::RmsProp rule{.rate = 0.1, .alpha = 0.9, .epsilon = 0.1};
   EXPECT_THROW(ops::FusedOptimizer(rule, {}), std::invalid_argument);
+}
+
+/// Two steps, with mean squares that start at 1 and an epsilon inside the root.
+TEST(RmsPropOfTensorFlow, IsTheFormulaAndFreesTheGradients) {
+  const Net net;
+  List expected;
+  List squares;
+  for (const auto& parameter : net->parameters()) {
+    expected.push_back(parameter.detach().clone());
+    squares.push_back(at::ones_like(parameter));
+  }
+  RmsProp optimizer(ops::RmsProp{.rate = 0.1, .alpha = 0.9, .epsilon = 0.2});
+  EXPECT_TRUE(optimizer.state().empty());
+  for (uint64_t step = 1; step <= 2; ++step) {
+    set_gradients(net->parameters(), step);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const at::Tensor gradient = net->parameters()[i].grad();
+      squares[i] = 0.9 * squares[i] + 0.1 * gradient.square();
+      expected[i] -= 0.1 * gradient / (squares[i] + 0.2).sqrt();
+    }
+    optimizer.step(*net);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const at::Tensor parameter = net->parameters()[i];
+    EXPECT_TRUE(parameter.detach().allclose(expected[i], 1e-10, 1e-12)) << i;
+    EXPECT_TRUE(optimizer.state()[i].allclose(squares[i], 1e-10, 1e-12)) << i;
+    EXPECT_FALSE(parameter.grad().defined());
+  }
 }
 
 TEST(ForeachClip, IsClipGradNorm) {

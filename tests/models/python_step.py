@@ -15,11 +15,15 @@ import re
 import subprocess
 import sys
 
+from eager_steps.a3c import actor_critic, actor_critic_loss
+from eager_steps.deepspeech2 import recogniser, transcription_loss
 from eager_steps.faster_rcnn import Sizes, detection_loss, detections, detector
 from eager_steps.gpt2 import decoder, filled_cache
 from eager_steps.images import alexnet, image_loss, inception_v3, residual, resnet50, vgg
+from eager_steps.nmt import translator as nmt_translator
 from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
 from eager_steps.speech import deep_speech, mask_of, speech_loss
+from eager_steps.transformer import transformer_net
 
 GPT2 = {"vocabulary": 64, "positions": 32, "layers": 2, "heads": 4, "width": 32}
 # Scale::kSmall in models/*/*.cc. torchvision's networks have their full size.
@@ -28,7 +32,24 @@ SIZES = {
     "residual": {"divisor": 8, "classes": 10},
     "alexnet": {"divisor": 16, "last_side": 1, "hidden": 64, "classes": 10},
     "seq2seq": {"words": 50, "width": 16},
+    "nmt": {"sources": 60, "targets": 40, "width": 32},
     "speech": {"width": 32, "classes": 10},
+    "transformer": {
+        "vocabulary": 64,
+        "positions": 8,
+        "layers": 2,
+        "heads": 4,
+        "width": 64,
+        "hidden": 128,
+    },
+    "a3c": {"channels": 2, "hidden": 32, "actions": 6},
+    "deepspeech2": {
+        "bins": 33,
+        "channels": 4,
+        "kernels": ((9, 5), (5, 3)),
+        "layers": 3,
+        "width": 16,
+    },
     "gpt2": GPT2,
     "gpt2_decode": GPT2,
     "resnet50": {},
@@ -49,7 +70,9 @@ SIZES = {
         "detections": 10,
     },
 }
-# The parameters of PyTorch's LSTM layers for ours in seq2seq; {} is the layer. One of our weights combines two.
+# Inference gives logits of words, each of which the next position reads.
+GREEDY = {"seq2seq", "nmt", "transformer"}
+# The parameters of PyTorch's LSTM layers for ours in seq2seq and nmt; {} is the layer. One of our weights combines two.
 LSTM = {
     "encoder_input": ["encoder.weight_ih_l{}"],
     "encoder_recurrent": ["encoder.weight_hh_l{}"],
@@ -104,6 +127,18 @@ def speech_step(torch, sizes, recorded):
     )
 
 
+def deepspeech2_step(torch, sizes, recorded):
+    spectrograms, frames, letters, letter_counts = (recorded[f"inputs.{i}"] for i in range(4))
+    net = recogniser(torch, **sizes)
+    return (
+        net,
+        lambda: transcription_loss(
+            torch, net(spectrograms), frames, letters, letter_counts, sizes["kernels"]
+        ),
+        lambda: net(spectrograms).transpose(0, 1),
+    )
+
+
 def seq2seq_step(torch, sizes, recorded):
     source_ids, target_ids, weights = (recorded[f"inputs.{i}"] for i in range(3))
     ids, tries = recorded["candidates.ids"], recorded["candidates.tries"]
@@ -127,6 +162,19 @@ def seq2seq_step(torch, sizes, recorded):
     return net, loss, infer
 
 
+def nmt_step(torch, sizes, recorded):
+    reversed_ids, lengths, given, wanted = (recorded[f"inputs.{i}"] for i in range(4))
+    net = nmt_translator(torch, **sizes)
+    # Ours has the padding before the words, packed sequences have it behind.
+    places = torch.arange(len(reversed_ids)).unsqueeze(1) - lengths
+    source_ids = reversed_ids.gather(0, places % len(reversed_ids))
+    return (
+        net,
+        lambda: net.loss(source_ids, lengths, given, wanted),
+        lambda: torch.stack(net.translate(source_ids, lengths, given[0], len(given))),
+    )
+
+
 def faster_rcnn_step(torch, sizes, recorded):
     images, boxes, classes = (recorded[f"inputs.{i}"] for i in range(3))
     sizes = Sizes(**sizes)
@@ -135,6 +183,16 @@ def faster_rcnn_step(torch, sizes, recorded):
         net,
         lambda: detection_loss(net, images, boxes, classes),
         lambda: detections(torch, net, images, sizes.detections),
+    )
+
+
+def a3c_step(torch, sizes, recorded):
+    latest, *rollout = (recorded[f"inputs.{i}"] for i in range(5))
+    net = actor_critic(torch, **sizes)
+    return (
+        net,
+        lambda: actor_critic_loss(torch, net, latest, *rollout),
+        lambda: net(latest)[0].softmax(1),
     )
 
 
@@ -154,12 +212,22 @@ def gpt2_decode_step(torch, sizes, recorded):
     )
 
 
+def transformer_step(torch, sizes, recorded):
+    source, previous, target = (recorded[f"inputs.{i}"] for i in range(3))
+    net = transformer_net(torch, **sizes)
+    return net, lambda: net.loss(source, previous, target), lambda: net.translate(source)
+
+
 STEPS = {
     "vgg": functools.partial(image_step, vgg),
     "residual": functools.partial(image_step, residual),
     "alexnet": functools.partial(image_step, alexnet),
     "seq2seq": seq2seq_step,
+    "nmt": nmt_step,
     "speech": speech_step,
+    "transformer": transformer_step,
+    "a3c": a3c_step,
+    "deepspeech2": deepspeech2_step,
     "gpt2": gpt2_step,
     "gpt2_decode": gpt2_decode_step,
     "resnet50": functools.partial(image_step, resnet50),
@@ -170,7 +238,7 @@ STEPS = {
 
 def matched(workload, names, parameters):
     """Returns for each of our parameters the names of PyTorch's parameters with its columns."""
-    if workload not in ("speech", "seq2seq"):  # same order, different names
+    if workload not in ("speech", "seq2seq", "nmt"):  # same order, different names
         assert len(names) == len(parameters)
         return {name: [other] for name, other in zip(names, parameters)}
     found = {}
@@ -183,9 +251,10 @@ def matched(workload, names, parameters):
     return found
 
 
-def difference(torch, ours, theirs):
+def difference(torch, ours, theirs, scale=None):
+    """The largest difference, relative to the largest absolute value of `scale` or of theirs."""
     assert ours.shape == theirs.shape, (ours.shape, theirs.shape)
-    largest = theirs.abs().max().item()
+    largest = (theirs if scale is None else scale).abs().max().item()
     return (ours - theirs).abs().max().item() / largest if largest else float("inf")
 
 
@@ -212,10 +281,17 @@ def compare(torch, workload, recorded):
             continue  # not trained
         gradients = [parameters[one].grad.to_dense() for one in others]
         ours = recorded[f"gradients.{name}"]
-        found[f"gradient of {name}"] = difference(torch, ours, torch.cat(gradients, -1))
+        # Normalisation takes these biases away: their gradients are 0 but for rounding.
+        normalised = workload == "deepspeech2" and name in ("conv1.bias", "conv2.bias")
+        scale = recorded[f"gradients.{name}".replace("bias", "weight")] if normalised else None
+        found[f"gradient of {name}"] = difference(torch, ours, torch.cat(gradients, -1), scale)
     net.eval()
     with torch.no_grad():
-        found["logits"] = difference(torch, recorded["logits"], infer())
+        logits = infer()
+    found["logits"] = difference(torch, recorded["logits"], logits)
+    if workload in GREEDY:
+        others = recorded["logits"].argmax(-1) != logits.argmax(-1)
+        found["greedy words"] = others.double().mean().item()
     return found
 
 

@@ -11,9 +11,12 @@
 #include <string_view>
 
 #include "fixtures/batch.h"
+#include "fixtures/games/rollouts.h"
 #include "fixtures/machine/device.h"
+#include "fixtures/speech/spectrograms.h"
 #include "fixtures/speech/utterances.h"
 #include "fixtures/text/sentence_pairs.h"
+#include "fixtures/text/translations.h"
 #include "models/table.h"
 #include "ops/kernels/sampled_softmax.h"
 
@@ -28,6 +31,17 @@ constexpr uint64_t kSeed = 4;  ///< of random numbers in the loss
 // ---- classifiers with logits near zero: every class has the same probability
 
 double sixty_four_tokens(const Batch& /*batch*/) { return std::log(64); }
+/// The state of a position is normalised, so the logits of 64 ids have the variance 1, but that of
+/// the id that it reads is near 4.2: the state is the sum of that id's embedding, of waves of half
+/// its variance and of six branches that add about twice its variance, so their cosine is near
+/// 1 / sqrt(3.5), and 64 units have the norm 8. Smoothing leaves the mean as it is.
+double sixty_four_subwords(const Batch& /*batch*/) {
+  return std::log(64 * std::exp(0.5) + std::exp(8 / std::sqrt(3.5)));
+}
+/// The sum over the words of a sentence.
+double forty_words_summed(const Batch& batch) {
+  return batch[fixtures::kWantedWords].ge(0).sum().item<double>() / kBatch * std::log(40);
+}
 double ten_classes(const Batch& /*batch*/) { return std::log(10); }
 /// The units before the last layer are near 1, their bias, and dropout doubles their mean square.
 /// The logits have the variance v = 64 * 0.04^2 * 2, which adds v / 2.
@@ -81,24 +95,33 @@ double sampled_words(const Batch& batch) {
 }
 
 /// CTC with T frames of C equally likely classes: -log of the number of paths that spell the L
-/// labels, (T + L - R over 2 L) for R repeated neighbours, times C^-T.
-double equally_likely_phones(const Batch& batch) {
-  constexpr double kClasses = 10;
+/// labels, (T + L - R over 2 L) for R repeated neighbours, times C^-T. `labels` are [N, L].
+double equally_likely(double classes, const at::Tensor& labels, const at::Tensor& frame_counts,
+                      const at::Tensor& label_counts) {
   double sum = 0;
   for (int64_t n = 0; n < kBatch; ++n) {
-    const auto frames = batch[fixtures::kFrameCounts][n].item<int64_t>();
-    const auto count = batch[fixtures::kPhoneCounts][n].item<int64_t>();
+    const auto frames = frame_counts[n].item<int64_t>();
+    const auto count = label_counts[n].item<int64_t>();
     int64_t repeated = 0;
-    for (int64_t i = 1; i < count; ++i) {
-      repeated += batch[fixtures::kPhones][n][i].equal(batch[fixtures::kPhones][n][i - 1]) ? 1 : 0;
-    }
+    for (int64_t i = 1; i < count; ++i) repeated += labels[n][i].equal(labels[n][i - 1]) ? 1 : 0;
     const auto places = static_cast<double>(frames + count - repeated);
     const auto chosen = static_cast<double>(2 * count);
     const double paths =
         std::lgamma(places + 1) - std::lgamma(chosen + 1) - std::lgamma(places - chosen + 1);
-    sum += static_cast<double>(frames) * std::log(kClasses) - paths;
+    sum += static_cast<double>(frames) * std::log(classes) - paths;
   }
   return sum / kBatch;
+}
+
+double equally_likely_phones(const Batch& batch) {
+  return equally_likely(10, batch[fixtures::kPhones], batch[fixtures::kFrameCounts],
+                        batch[fixtures::kPhoneCounts]);
+}
+
+double equally_likely_letters(const Batch& batch) {
+  constexpr std::size_t kFramesAfterConvolutions = 5;  // position in a batch of deepspeech2.cc
+  return equally_likely(29, batch[fixtures::kLetters], batch[kFramesAfterConvolutions],
+                        batch[fixtures::kLetterCounts]);
 }
 
 // ---- auto-encoders
@@ -139,6 +162,24 @@ double constant_values(const Batch& batch) {
   return sum;
 }
 
+// ---- actor-critics
+
+/// The values are near 0 and the six actions equally likely, so an advantage is the reward with the
+/// discounted later ones.
+double equally_likely_actions(const Batch& batch) {
+  const at::Tensor& rewards = batch[fixtures::kEarned];  // [T, N]
+  double sum = 0;
+  for (int64_t n = 0; n < kBatch; ++n) {
+    double later = 0;
+    for (int64_t t = rewards.size(0) - 1; t >= 0; --t) {
+      later = rewards[t][n].item<double>() +
+              (batch[fixtures::kEnded][t][n].item<double>() == 0 ? 0.99 * later : 0);
+      sum += later * later / 2 + later * std::log(6) - 0.01 * std::log(6);
+    }
+  }
+  return sum / kBatch;
+}
+
 struct Start {
   std::string_view workload;
   double (*loss)(const Batch& batch);
@@ -159,8 +200,12 @@ constexpr Start kStarts[] = {
     {"deepq", constant_values, 0.05},
     {"resnet50", ten_classes_of_residual_sums, 0.2},
     {"inception_v3", two_classifiers, 0.05},
+    {"nmt", forty_words_summed, 0.02},
+    {"transformer", sixty_four_subwords, 0.08},
     {"wgan", value_near_zero, 0, 2},
     {"faster_rcnn", anchors_and_regions, 0.15},
+    {"a3c", equally_likely_actions, 0.1, 0.05},
+    {"deepspeech2", equally_likely_letters, 0.1},
     {"gpt2", sixty_four_tokens, 0.02},
     {"gpt2_1024", sixty_four_tokens, 0.02},
     {"seq2seq_5x10", sampled_words, 0.05},

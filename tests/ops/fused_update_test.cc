@@ -16,6 +16,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "fixtures/machine/device.h"
 #include "tests/ops/tensor_lists.h"
@@ -129,6 +130,21 @@ INSTANTIATE_TEST_SUITE_P(Rules, FusedUpdate,
                                          Case{"adam", kAdam}, Case{"adamw", kAdamW},
                                          Case{"adagrad", kAdagrad}, Case{"rmsprop", kRmsProp}),
                          [](const auto& one) { return std::string(one.param.name); });
+
+TEST(WarmingAdam, HasTheRateOfItsStep) {
+  for (const auto& [step, share] :
+       {std::pair{1, 0.125}, std::pair{4, 0.5}, std::pair{5, 1 / std::sqrt(5)}}) {
+    const List constant{at::full({3}, 2.0), at::ones({3}), at::zeros({3}), at::zeros({3})};
+    const List warming{at::full({3}, 2.0), at::ones({3}), at::zeros({3}), at::zeros({3})};
+    const auto lists = [](const List& all) {
+      return std::vector<List>{{all[0]}, {all[1]}, {all[2]}, {all[3]}};
+    };
+    fused_update(Adam{.rate = 0.3 * share, .step = step}, lists(constant));
+    fused_update(Adam{.rate = 0.3, .step = step, .warm_up = 4}, lists(warming));
+    EXPECT_TRUE(warming[0].allclose(constant[0], 1e-6)) << step;
+    EXPECT_FALSE(warming[0].eq(2.0).any().item<bool>()) << step;
+  }
+}
 
 TEST_P(FusedUpdate, AgreesWithFloat64) {
   const struct {

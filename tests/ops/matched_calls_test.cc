@@ -111,6 +111,32 @@ INSTANTIATE_TEST_SUITE_P(
                         return at::scaled_dot_product_attention(q, q, q, {}, 0.5);
                       },
                       "batched_matmul", kForward, R"({"batch":2,"m":3,"n":5,"k":3})"},
+        ExpectedMatch{"log_softmax", [](const at::Tensor& x) { return x.log_softmax(0); },
+                      "log_softmax", kForward, R"({"sizes":[1,6,5]})"},
+        ExpectedMatch{"cross_entropy",
+                      [](const at::Tensor& x) {
+                        return at::cross_entropy_loss(x, at::ones({6}, at::kLong));
+                      },
+                      "softmax_cross_entropy", kForward, R"({"n":6,"classes":5})"},
+        ExpectedMatch{"cross_entropy_without_padding",
+                      [](const at::Tensor& x) {
+                        return at::cross_entropy_loss(x, at::ones({6}, at::kLong), {},
+                                                      at::Reduction::Sum, 0);
+                      },
+                      "softmax_cross_entropy", kForward, R"({"n":6,"classes":5,"padding":true})"},
+        ExpectedMatch{"cross_entropy_of_smoothed_labels",
+                      [](const at::Tensor& x) {
+                        return at::cross_entropy_loss(x, at::ones({6}, at::kLong), {},
+                                                      at::Reduction::Mean, -100, 0.25);
+                      },
+                      "softmax_cross_entropy", kForward,
+                      R"({"n":6,"classes":5,"smoothing":0.25})"},
+        ExpectedMatch{"cross_entropy_of_each",
+                      [](const at::Tensor& x) {
+                        return at::cross_entropy_loss(x, at::ones({6}, at::kLong), {},
+                                                      at::Reduction::None);
+                      },
+                      "", kForward, ""},
         ExpectedMatch{"sum", [](const at::Tensor& x) { return x.sum(); }, "sum", kForward,
                       R"({"sizes":[6,5]})"},
         ExpectedMatch{"sum_of_rows", [](const at::Tensor& x) { return x.sum(-1, true); }, "sum",
@@ -246,6 +272,12 @@ INSTANTIATE_TEST_SUITE_P(
         ExpectedMatch{"log_uniform",
                       [](const at::Tensor&) { return draw_log_uniform(2, 3, 9).ids; },
                       "log_uniform", kForward, R"({"positions":2,"candidates":3,"classes":9})"},
+        ExpectedMatch{"multinomial",
+                      [](const at::Tensor& x) { return at::multinomial(x.square(), 1); },
+                      "multinomial", kForward, R"({"rows":6,"classes":5})"},
+        ExpectedMatch{"multinomial_of_one_row",
+                      [](const at::Tensor& x) { return at::multinomial(x[0].square(), 1, true); },
+                      "multinomial", kForward, R"({"rows":1,"classes":5})"},
         ExpectedMatch{"cat",
                       [](const at::Tensor& x) {
                         return at::cat({x, x}, -1);

@@ -77,6 +77,7 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
       given[i] = inputs[i];
       const bool constant = (type == "sampled_softmax" && i == 5) ||               // tries
                             (type == "scaled_dot_product_attention" && i == 3) ||  // mask
+                            (type == "additive_attention" && i == 4) ||            // mask
                             (type == "roi_align" && i == 1) ||                     // regions
                             (type == "batch_norm" && i > 2);  // mean and variance
       if (inputs[i].is_floating_point() && !constant) leaves.push_back(i);

@@ -257,6 +257,7 @@ TEST(Match, TellsBackwardPasses) {
            {"sigmoid", [](const at::Tensor& x) { return at::sigmoid(x); }},
            {"tanh", [](const at::Tensor& x) { return at::tanh(x); }},
            {"gelu", [](const at::Tensor& x) { return at::gelu(x); }},
+           {"log_softmax", [](const at::Tensor& x) { return at::log_softmax(x, 1); }},
            {"layer_norm",
             [](const at::Tensor&
                    x) { return at::layer_norm(x, {5}, at::ones({5}), at::zeros({5})); }},
@@ -289,6 +290,22 @@ TEST(Match, ReadsTheParametersOfUpdates) {
     EXPECT_TRUE(match(claim_of("op:other"), {"op:other", arguments}).empty());
     EXPECT_TRUE(match(claim_of(scope), {scope, {}}).empty());
   }
+}
+
+/// LibTorch's call, and the scope of the one on a GPU.
+TEST(Match, KnowsDrawsOfOneClassFromEachRow) {
+  const auto matched = [](const std::string& name, const std::vector<c10::IValue>& listed) {
+    std::string text;
+    const c10::ArrayRef<const c10::IValue> arguments(listed.data(), listed.size());
+    for (const auto& op : match(claim_of(name), {name, arguments})) text += json_text(op.fields);
+    return text;
+  };
+  const at::Tensor x = at::ones({6, 5});
+  const c10::IValue none;
+  EXPECT_EQ(matched("op:multinomial", {x}), R"({"rows":6,"classes":5})");
+  EXPECT_EQ(matched("aten::multinomial", {x, 1, false, none}), R"({"rows":6,"classes":5})");
+  EXPECT_EQ(matched("aten::multinomial", {x, 2, false, none}), "");
+  EXPECT_EQ(matched("aten::multinomial", {x.to(at::kLong), 1, false, none}), "");
 }
 
 TEST(Match, SeesTheUpdatesOfModels) {

@@ -1,10 +1,14 @@
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +18,7 @@
 #include <optional>
 
 #include "ops/core/check.h"
+#include "ops/kernels/multinomial.h"
 #include "ops/kernels/recurrent/lstm_cell.h"
 #include "tests/ops/op_cases.h"
 
@@ -159,6 +164,44 @@ TEST(LayerNorm, HasTheMeanAndVarianceOfEachRow) {
   const at::Tensor variance = (rows - mean).square().mean(1, /*keepdim=*/true);
   const at::Tensor normal = (rows - mean) / (variance + 1e-5).sqrt();
   EXPECT_TRUE(found.allclose(normal * in[1].flatten() + in[2].flatten()));
+}
+
+TEST(LogSoftmax, IsTheLogarithmOfShares) {
+  Tensors in;
+  const at::Tensor found = exact("log_softmax", kForward, R"({"sizes": [2, 5, 3]})", &in);
+  const at::Tensor shares = in[0].exp() / in[0].exp().sum(1, /*keepdim=*/true);
+  EXPECT_TRUE(found.allclose(shares.log().flatten()));
+}
+
+/// With smoothing s, a label has the probability 1 - s + s / C, the other classes s / C.
+TEST(SoftmaxCrossEntropy, SmoothsLabelsAndIgnoresPadding) {
+  constexpr int64_t kLabels = 40;
+  constexpr int64_t kClasses = 7;
+  for (const double smoothing : {0.0, 0.3}) {
+    for (const bool padding : {false, true}) {
+      const std::string fields = R"({"n": 40, "classes": 7, "smoothing": )" +
+                                 std::to_string(smoothing) +
+                                 (padding ? R"(, "padding": true})" : "}");
+      Tensors in;
+      const at::Tensor found = exact("softmax_cross_entropy", kForward, fields.c_str(), &in);
+      double sum = 0;
+      int64_t counted = 0;
+      for (int64_t i = 0; i < kLabels; ++i) {
+        const auto label = in[1][i].item<int64_t>();
+        if (padding && label == 0) continue;
+        ++counted;
+        const double total = in[0][i].exp().sum().item<double>();
+        for (int64_t c = 0; c < kClasses; ++c) {
+          const double share = (c == label ? 1 - smoothing : 0) + smoothing / kClasses;
+          sum -= share * (in[0][i][c].item<double>() - std::log(total));
+        }
+      }
+      EXPECT_NEAR(found.item<double>(), sum / static_cast<double>(counted), 1e-12) << fields;
+      if (padding) {
+        EXPECT_EQ(counted, kLabels - kLabels / 8);
+      }
+    }
+  }
 }
 
 TEST(UpsampleNearest, RepeatsPixels) {
@@ -315,6 +358,19 @@ TEST(Lstm, IsALoopOfCells) {
   }
 }
 
+TEST(GruOp, IsALoopOfCells) {
+  const auto op = make_op("gru", kForward, R"({"steps": 4, "n": 3, "inputs": 5, "width": 2})");
+  const auto cell = make_op("gru_cell", kForward, R"({"n": 3, "inputs": 5, "width": 2})");
+  const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
+  Tensors of_cell = in;
+  const at::Tensor found = op->call(in)()[0];
+  for (int64_t step = 0; step < 4; ++step) {
+    of_cell[0] = in[0][step];
+    of_cell[1] = cell->call(of_cell)()[0];
+    EXPECT_TRUE(found[step].allclose(of_cell[1]));
+  }
+}
+
 /// The mean of a window's taps. Those on padding count as 0 unless `inside`.
 double window_mean(const at::Tensor& plane, int64_t top, int64_t left, bool inside) {
   double sum = 0;
@@ -457,6 +513,38 @@ TEST(RandomChecks, RefuseAnotherDistribution) {
     const at::Tensor kept = at::empty_like(normal).uniform_().ge(p);
     EXPECT_THROW(dropout->check({normal}, {normal * 2 * kept}, Precision::kFp32),
                  std::runtime_error);
+  }
+}
+
+TEST(RandomChecks, RefuseDrawsFromOtherClasses) {
+  const auto op = make_op("multinomial", kForward, R"({"rows": 10000, "classes": 6})");
+  const Tensors in = op->inputs(3);
+  const at::Tensor drawn = op->call(in)()[0];
+  const auto refuses = [&](const at::Tensor& wrong) {
+    EXPECT_THROW(op->check(in, {wrong}, Precision::kFp32), std::runtime_error);
+  };
+  EXPECT_NO_THROW(op->check(in, {drawn}, Precision::kFp32));
+  refuses(at::randint(6, {10'000, 1}, at::kLong));    // all classes alike
+  refuses(in[0].argmax(1, /*keepdim=*/true));         // always the likeliest
+  refuses(drawn.roll(1, 0));                          // from the row before
+  refuses(at::where(drawn.lt(2), 1 - drawn, drawn));  // classes 0 and 1 exchanged
+  refuses(drawn.flatten());
+  refuses(drawn.to(at::kInt));
+  Tensors other{in[0].clone()};  // the drawn class of a row has the probability 0
+  other[0][7][drawn[7][0].item<int64_t>()] = 0;
+  EXPECT_THROW(op->check(other, {drawn}, Precision::kFp32), std::runtime_error);
+}
+
+TEST(Multinomial, DrawsClassesAsOftenAsTheirWeights) {
+  constexpr int64_t kRows = 20'000;
+  const std::vector<double> weights{1, 0, 2, 7};
+  at::manual_seed(1);
+  const at::Tensor drawn = multinomial(at::tensor(weights).expand({kRows, 4}).contiguous());
+  EXPECT_EQ(drawn.sizes(), (std::vector<int64_t>{kRows, 1}));
+  for (int64_t i = 0; i < 4; ++i) {
+    const double share = weights[static_cast<std::size_t>(i)] / 10;
+    const double deviation = std::sqrt(share * (1 - share) / kRows);
+    EXPECT_NEAR(drawn.eq(i).to(at::kDouble).mean().item<double>(), share, 5 * deviation) << i;
   }
 }
 

@@ -1,6 +1,9 @@
 #include "ops/profiler/profile.h"
 
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -204,6 +207,23 @@ TEST_F(ProfileTest, CountsWhatAttentionCallsAsPartOfIt) {
                 op.type != "fill")
         << op.type;
   }
+}
+
+TEST_F(ProfileTest, TellsALossFromALogSoftmax) {
+  const at::Tensor x = at::randn({3, 5}).requires_grad_();
+  const at::Tensor labels = at::ones({3}, at::kLong);
+  for (const double smoothing : {0.0, 0.1}) {
+    const Profile loss = profile([&] {
+      at::cross_entropy_loss(x, labels, {}, at::Reduction::Mean, -100, smoothing).backward();
+    });
+    EXPECT_EQ(time_of(loss, "softmax_cross_entropy").count, 2);
+    EXPECT_EQ(time_of(loss, "log_softmax").count, 0);
+    EXPECT_EQ(time_of(loss, "sum").count, 0) << "counted at two levels";
+  }
+  const at::Tensor g = at::ones({3, 5});
+  const Profile scores = profile([&] { at::log_softmax(x, 1).backward(g); });
+  EXPECT_EQ(time_of(scores, "log_softmax").count, 2);
+  EXPECT_EQ(time_of(scores, "softmax_cross_entropy").count, 0);
 }
 
 TEST_F(ProfileTest, CountsTheSameCallsOnBothDevices) {

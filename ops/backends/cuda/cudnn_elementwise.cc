@@ -9,7 +9,6 @@ namespace {
 using Reduction = Descriptor<cudnnReduceTensorDescriptor_t, cudnnCreateReduceTensorDescriptor,
                              cudnnDestroyReduceTensorDescriptor>;
 
-constexpr cudnnSoftmaxAlgorithm_t kAccurate = CUDNN_SOFTMAX_ACCURATE;
 constexpr cudnnSoftmaxMode_t kOverChannels = CUDNN_SOFTMAX_MODE_CHANNEL;
 
 /// A descriptor of [outer, axis, inner, 1].
@@ -43,20 +42,22 @@ std::optional<cudnnActivationMode_t> mode(const UnaryProblem& problem) {
 
 Plan cudnn_plan(const SoftmaxProblem& problem, const Target& target) {
   const cudnnHandle_t handle = cudnn_handle(target.stream);
+  const auto algorithm = problem.log ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE;
+  const char* const name = problem.log ? "SOFTMAX_LOG" : "SOFTMAX_ACCURATE";
   const Tensor x = around(problem.x, problem.axis);
   const Tensor y = around(problem.y, problem.axis);
   void* const x_data = problem.x.data;
   void* const y_data = problem.y.data;
   const auto forward = [=](void* into) {
-    check(cudnnSoftmaxForward(handle, kAccurate, kOverChannels, &kOne, x, x_data, &kZero, y, into));
+    check(cudnnSoftmaxForward(handle, algorithm, kOverChannels, &kOne, x, x_data, &kZero, y, into));
   };
-  if (!problem.dx) return {.implementation = "SOFTMAX_ACCURATE", .run = [=] { forward(y_data); }};
+  if (!problem.dx) return {.implementation = name, .run = [=] { forward(y_data); }};
   const Memory result = allocate(bytes(problem.y));
   forward(result.get());
   const Tensor dx = around(*problem.dx, problem.axis);
   void* const dx_data = problem.dx->data;
-  return {.implementation = "SOFTMAX_ACCURATE", .run = [=] {
-            check(cudnnSoftmaxBackward(handle, kAccurate, kOverChannels, &kOne, y, result.get(), y,
+  return {.implementation = name, .run = [=] {
+            check(cudnnSoftmaxBackward(handle, algorithm, kOverChannels, &kOne, y, result.get(), y,
                                        y_data, &kZero, dx, dx_data));
           }};
 }

@@ -22,6 +22,7 @@ std::unique_ptr<Kernel> make(const ReductionProblem& problem);
 std::unique_ptr<Kernel> make(const ConcatProblem& problem);
 std::unique_ptr<Kernel> make(const CopyProblem& problem);
 std::unique_ptr<Kernel> make(const LstmProblem& problem);
+std::unique_ptr<Kernel> make(const GruProblem& problem);
 std::unique_ptr<Kernel> make(const ClippedRnnProblem& problem);
 
 }  // namespace fathom::ops::onednn

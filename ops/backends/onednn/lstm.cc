@@ -1,19 +1,11 @@
-#include <cstring>
-
 #include "ops/backends/onednn/kernels.h"
 #include "ops/backends/onednn/primitive.h"
+#include "ops/backends/onednn/recurrent.h"
 
 namespace fathom::ops::onednn {
 namespace {
 
 using dnnl::memory;
-
-// oneDNN's tensors have dimensions for layers and directions; both are 1 here.
-
-/// The descriptor of a state [N, H].
-memory::desc state(const Buffer& buffer) {
-  return layout(buffer).reshape({1, 1, buffer.sizes[0], buffer.sizes[1]});
-}
 
 /// The descriptor of weights [4H, I], which are [I, 4, H] in oneDNN.
 memory::desc weights(const Buffer& buffer) {
@@ -28,21 +20,6 @@ memory::desc weights(const Buffer& buffer) {
 /// The descriptor of a bias [4H].
 memory::desc bias(const Buffer& buffer) {
   return layout(buffer).reshape({1, 1, 4, buffer.sizes[0] / 4});
-}
-
-memory::desc any(const memory::desc& desc, memory::data_type type) {
-  return {desc.get_dims(), type, memory::format_tag::any};
-}
-
-/// The descriptor of a gradient: oneDNN computes gradients in fp32.
-memory::desc gradient(const memory::desc& desc) {
-  return {desc.get_dims(), memory::data_type::f32, desc.get_strides()};
-}
-
-memory zeros(const memory::desc& desc) {
-  memory made(desc, engine());
-  std::memset(made.get_data_handle(), 0, desc.get_size());
-  return made;
 }
 
 memory sum(const std::vector<Buffer>& biases, const memory::desc& desc) {

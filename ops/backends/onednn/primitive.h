@@ -29,6 +29,8 @@ struct Argument {
   /// Describes the buffer with other extents than its own, such as a bias with two dimensions.
   Argument(int argument, const Buffer& buffer, dnnl::memory::desc description)
       : name(argument), desc(std::move(description)), data(buffer.data) {}
+  Argument(int argument, const dnnl::memory& memory)
+      : name(argument), desc(memory.get_desc()), data(memory.get_data_handle()) {}
 
   int name;
   dnnl::memory::desc desc;

@@ -18,10 +18,10 @@ std::unique_ptr<Kernel> make(const ReductionProblem& problem) {
 
 std::unique_ptr<Kernel> make(const SoftmaxProblem& problem) {
   const dnnl::memory::desc all = layout(problem.x);
+  const algorithm kind = problem.log ? algorithm::softmax_log : algorithm::softmax_accurate;
   const auto forward = [&] {
-    return dnnl::softmax_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training,
-                                                 algorithm::softmax_accurate, all, all,
-                                                 problem.axis);
+    return dnnl::softmax_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training, kind,
+                                                 all, all, problem.axis);
   };
   const std::vector<Argument> x{{DNNL_ARG_SRC, problem.x}};
   if (!problem.dx)
@@ -31,8 +31,8 @@ std::unique_ptr<Kernel> make(const SoftmaxProblem& problem) {
   forward_pass.run();
   return std::make_unique<Primitive>(
       [&] {
-        return dnnl::softmax_backward::primitive_desc(engine(), algorithm::softmax_accurate, all,
-                                                      all, all, problem.axis, forward());
+        return dnnl::softmax_backward::primitive_desc(engine(), kind, all, all, all, problem.axis,
+                                                      forward());
       },
       std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
       std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},

@@ -14,24 +14,6 @@
 namespace fathom::ops {
 namespace {
 
-/// The order in which a recurrence visits `count` frames.
-class FrameOrder {
- public:
-  FrameOrder(Direction direction, int64_t count)
-      : step_(direction == Direction::kForward ? 1 : -1),
-        first_(step_ > 0 ? 0 : count - 1),
-        last_(count - 1 - first_) {}
-
-  int64_t first() const { return first_; }
-  int64_t last() const { return last_; }
-  int64_t step() const { return step_; }
-
- private:
-  int64_t step_;
-  int64_t first_;
-  int64_t last_;
-};
-
 /// [T, N, 1] in the type of x: 1 in the frames of an utterance, 0 beyond its end.
 at::Tensor mask(const at::Tensor& x, const at::Tensor& frames) {
   const at::Tensor times = at::arange(x.size(0), frames.options()).unsqueeze(1);

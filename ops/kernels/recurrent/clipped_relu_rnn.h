@@ -2,10 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace fathom::ops {
+#include "ops/kernels/recurrent/direction.h"
 
-/// The direction in which a recurrence visits the frames. kForward starts at the first frame.
-enum class Direction { kForward, kBackward };
+namespace fathom::ops {
 
 /// Largest activation of a clipped ReLU, min(max(x, 0), 20): Hannun et al., "Deep Speech", 2014,
 /// section 2.

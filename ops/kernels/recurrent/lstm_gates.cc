@@ -3,7 +3,6 @@
 #include <ATen/DeviceAccelerator.h>
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
 
@@ -11,21 +10,10 @@
 #include "ops/core/buffer.h"
 #include "ops/kernels/cuda/library.h"
 #include "ops/kernels/lstm_gates_rule.h"
-#include "ops/kernels/vector_clones.h"
+#include "ops/kernels/recurrent/unit_loops.h"
 
 namespace fathom::ops {
 namespace {
-
-constexpr int64_t kGrain = 1 << 12;  // minimum units per thread
-
-template <typename T, typename Tensors>
-FATHOM_VECTOR_CLONES void run_samples(const Tensors& tensors, int64_t width, int64_t begin,
-                                      int64_t end) {
-  for (int64_t n = begin; n < end; ++n) {
-    FATHOM_INDEPENDENT
-    for (int64_t unit = 0; unit < width; ++unit) run_unit<T>(tensors, width, n, unit);
-  }
-}
 
 /// Runs the kernel over `tensors` on the CPU, or calls `on_cuda` with libfathom_cuda.so.
 template <typename Tensors, typename OnCuda>
@@ -34,10 +22,7 @@ void run(const at::Tensor& c, const Tensors& tensors, const OnCuda& on_cuda) {
   const int64_t width = c.size(1);
   if (c.is_cpu()) {
     AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, c.scalar_type(), "lstm_gates", [&] {
-      const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(width, 1), 1);
-      at::parallel_for(0, samples, grain, [&](int64_t begin, int64_t end) {
-        run_samples<at::opmath_type<scalar_t>>(typed<scalar_t>(tensors), width, begin, end);
-      });
+      run_units<at::opmath_type<scalar_t>>(typed<scalar_t>(tensors), samples, width);
     });
     return;
   }
@@ -52,8 +37,20 @@ void run(const at::Tensor& c, const Tensors& tensors, const OnCuda& on_cuda) {
   TORCH_CHECK(error == nullptr, "lstm_gates on ", c.device(), ": ", error);
 }
 
-LstmState forward(const at::Tensor& preactivations, const at::Tensor& c) {
-  LstmState next{.h = at::empty_like(c), .c = at::empty_like(c)};
+/// Gradients of {preactivations, c}, which are saved, from those of {next h, next c}.
+CustomFunction::List backward(const CustomFunction::Request& request) {
+  const CustomFunction::List& saved = request.saved;
+  const CustomFunction::List& gradients = request.gradients;
+  const at::Tensor dpreactivations = at::empty_like(saved[0]);
+  const at::Tensor dc = at::empty_like(saved[1]);
+  lstm_gates_backward_out(dpreactivations, dc, saved[0], saved[1],
+                          {.h = gradients[0].contiguous(), .c = gradients[1].contiguous()});
+  return {dpreactivations, dc};
+}
+
+}  // namespace
+
+void lstm_gates_out(const LstmState& next, const at::Tensor& preactivations, const at::Tensor& c) {
   const LstmGatesForward<void> tensors{.preactivations = preactivations.const_data_ptr(),
                                        .c = c.const_data_ptr(),
                                        .next_h = next.h.mutable_data_ptr(),
@@ -61,30 +58,21 @@ LstmState forward(const at::Tensor& preactivations, const at::Tensor& c) {
   run(c, tensors, [&](const CudaLibrary& library, const LstmGatesCall& call) {
     return library.lstm_gates(call, tensors);
   });
-  return next;
 }
 
-/// Gradients of {preactivations, c}, which are saved, from those of {next h, next c}.
-CustomFunction::List backward(const CustomFunction::Request& request) {
-  const CustomFunction::List& saved = request.saved;
-  const CustomFunction::List& gradients = request.gradients;
-  const at::Tensor dpreactivations = at::empty_like(saved[0]);
-  const at::Tensor dc = at::empty_like(saved[1]);
-  const at::Tensor next_h = gradients[0].contiguous();
-  const at::Tensor next_c = gradients[1].contiguous();
-  const LstmGatesBackward<void> tensors{.preactivations = saved[0].const_data_ptr(),
-                                        .c = saved[1].const_data_ptr(),
-                                        .next_h = next_h.const_data_ptr(),
-                                        .next_c = next_c.const_data_ptr(),
+void lstm_gates_backward_out(const at::Tensor& dpreactivations, const at::Tensor& dc,
+                             const at::Tensor& preactivations, const at::Tensor& c,
+                             const LstmState& next) {
+  const LstmGatesBackward<void> tensors{.preactivations = preactivations.const_data_ptr(),
+                                        .c = c.const_data_ptr(),
+                                        .next_h = next.h.const_data_ptr(),
+                                        .next_c = next.c.const_data_ptr(),
                                         .dpreactivations = dpreactivations.mutable_data_ptr(),
                                         .dc = dc.mutable_data_ptr()};
   run(dc, tensors, [&](const CudaLibrary& library, const LstmGatesCall& call) {
     return library.lstm_gates_backward(call, tensors);
   });
-  return {dpreactivations, dc};
 }
-
-}  // namespace
 
 LstmState lstm_gates(const at::Tensor& preactivations, const at::Tensor& c) {
   TORCH_CHECK(c.dim() == 2 && preactivations.dim() == 2 && preactivations.size(0) == c.size(0) &&
@@ -96,8 +84,9 @@ LstmState lstm_gates(const at::Tensor& preactivations, const at::Tensor& c) {
   const auto next =
       apply({.forward =
                  [&] {
-                   const auto [next_h, next_c] = forward(preactivations, c);
-                   return CustomFunction::Result{{next_h, next_c}, {preactivations, c}};
+                   const LstmState state{.h = at::empty_like(c), .c = at::empty_like(c)};
+                   lstm_gates_out(state, preactivations, c);
+                   return CustomFunction::Result{{state.h, state.c}, {preactivations, c}};
                  },
              .backward = backward},
             {preactivations, c});

@@ -11,4 +11,13 @@ namespace fathom::ops {
 /// c10::Error otherwise.
 LstmState lstm_gates(const at::Tensor& preactivations, const at::Tensor& c);
 
+/// The same without autograd, into the tensors of `next`, for loops over many cells.
+void lstm_gates_out(const LstmState& next, const at::Tensor& preactivations, const at::Tensor& c);
+
+/// Gradients of lstm_gates() from those of the next state, `next`, into `dpreactivations` and `dc`.
+/// All tensors are as for lstm_gates().
+void lstm_gates_backward_out(const at::Tensor& dpreactivations, const at::Tensor& dc,
+                             const at::Tensor& preactivations, const at::Tensor& c,
+                             const LstmState& next);
+
 }  // namespace fathom::ops

@@ -42,7 +42,7 @@ std::unique_ptr<Op> make_local_response_norm(Fields& fields, Pass pass) {
        .native = [norm = norm](const Tensors& in) -> Tensors {
          return {local_response_norm(in[0], norm)};
        },
-       .native_in_steps = true,
+       .native_in_steps = {fixtures::Device::kCpu, fixtures::Device::kCuda},
        .problem =
            [norm = norm](const Tensors& in, const Tensors& out) {
              ResponseNormProblem problem{.x = buffer(in[0]),

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/linear.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <cstdint>
+
+namespace fathom::models {
+
+/// What a layer's attention keeps of S positions: [N, heads, S, width / heads] each.
+struct KeysValues {
+  at::Tensor keys;
+  at::Tensor values;
+};
+
+/// Normalises the rows of [..., width].
+inline torch::nn::LayerNorm layer_norm(int64_t width) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
+}
+
+/// LibTorch's C++ layer would add the bias of [N, T, outputs] in a pass of its own.
+inline at::Tensor dense(const torch::nn::Linear& layer, const at::Tensor& x) {
+  return at::linear(x, layer->weight, layer->bias);
+}
+
+/// [N, T, width] to [N, heads, T, width / heads].
+inline at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
+  return x.unflatten(2, {heads, -1}).transpose(1, 2);
+}
+
+/// [N, heads, T, width / heads] to [N, T, width].
+inline at::Tensor merged_heads(const at::Tensor& x) { return x.transpose(1, 2).flatten(2); }
+
+}  // namespace fathom::models
