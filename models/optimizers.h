@@ -67,7 +67,7 @@ Optimizer nesterov(double rate, double momentum, double weight_decay);
 /// Adam. The default decay rates are those of its paper.
 Optimizer adam(double rate, double beta1 = 0.9, double beta2 = 0.999);
 Optimizer adam(const ops::Adam& rule);
-/// Adam with decoupled weight decay, which all parameters of the network share.
+/// Adam with decoupled weight decay of all parameters that it gets.
 Optimizer adamw(double rate, double weight_decay, double beta1 = 0.9, double beta2 = 0.999);
 Optimizer adagrad(double rate, double weight_decay);
 

@@ -1,13 +1,13 @@
 #include "ops/kernels/additive_attention.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/record_function.h>
 
 #include <vector>
 
+#include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
 #include "ops/core/buffer.h"
 #include "ops/kernels/additive_attention_cpu.h"
@@ -27,14 +27,9 @@ std::vector<c10::IValue> shown(const at::Tensor& memory, const at::Tensor& keys,
 AttentionInputs as_kernel_inputs(const at::Tensor& memory, const at::Tensor& keys,
                                  const at::Tensor& query, const at::Tensor& score,
                                  const std::optional<at::Tensor>& mask) {
-  const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
-  const at::ScalarType type =
-      autocast ? at::autocast::get_autocast_dtype(at::kCPU) : memory.scalar_type();
-  const auto cast = [&](const at::Tensor& tensor) {
-    return (autocast ? at::autocast::cached_cast(type, tensor, at::kCPU) : tensor).contiguous();
-  };
+  const auto cast = [](const at::Tensor& tensor) { return in_autocast_type(tensor).contiguous(); };
   AttentionInputs in{cast(memory), cast(keys), cast(query), cast(score), {}};
-  if (mask) in.mask = mask->to(type).contiguous();
+  if (mask) in.mask = mask->to(in.memory.scalar_type()).contiguous();
   return in;
 }
 

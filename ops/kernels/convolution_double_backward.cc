@@ -1,6 +1,5 @@
 #include "ops/kernels/convolution_double_backward.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/record_function.h>
@@ -9,6 +8,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
 
 namespace fathom::ops {
@@ -151,12 +151,8 @@ ConvolutionDoubleGradients convolution_double_backward(const at::Tensor& ddx, co
 
 at::Tensor twice_differentiable_conv2d(const at::Tensor& x, const at::Tensor& weight,
                                        const at::Tensor& bias, const ConvolutionOptions& options) {
-  const at::DeviceType device = x.device().type();
-  if (!at::autocast::is_autocast_enabled(device)) return differentiable(x, weight, bias, options);
-  const auto cast = [&](const at::Tensor& tensor) {
-    return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device), tensor, device);
-  };
-  return differentiable(cast(x), cast(weight), bias.defined() ? cast(bias) : bias, options);
+  return differentiable(in_autocast_type(x), in_autocast_type(weight),
+                        bias.defined() ? in_autocast_type(bias) : bias, options);
 }
 
 }  // namespace fathom::ops

@@ -165,10 +165,11 @@ class Gru final : public Kernel {
                                         {DNNL_ARG_DIFF_BIAS, dbias}};
     for (std::size_t gate = 0; gate < kGates; ++gate) {
       const auto number = static_cast<int64_t>(gate);
-      add_output(part(dinput, kPlaces[gate]), gate_of(g.input_weight, number));
-      add_output(part(drecurrent, kPlaces[gate]), gate_of(g.recurrent_weight, number));
-      add_output(part(dbias, kPlaces[gate]), gate_of(g.input_bias, number));
-      add_output(part(dbias, kRecurrentBiasPlaces[gate]), gate_of(g.recurrent_bias, number));
+      gates_.emplace_back(part(dinput, kPlaces[gate]), gate_of(g.input_weight, number));
+      gates_.emplace_back(part(drecurrent, kPlaces[gate]), gate_of(g.recurrent_weight, number));
+      gates_.emplace_back(part(dbias, kPlaces[gate]), gate_of(g.input_bias, number));
+      gates_.emplace_back(part(dbias, kRecurrentBiasPlaces[gate]),
+                          gate_of(g.recurrent_bias, number));
     }
     kept_ = {dinput, drecurrent, dbias};
     primitive_ =
@@ -186,8 +187,6 @@ class Gru final : public Kernel {
   }
 
  private:
-  void add_output(const memory& from, const memory& to) { gates_.emplace_back(from, to); }
-
   memory input_weight_, recurrent_weight_;
   std::vector<memory> kept_;                      ///< the gradients in oneDNN's order
   std::vector<std::pair<memory, memory>> gates_;  ///< their parts, and the caller's memory of each

@@ -1,7 +1,6 @@
 #include "ops/kernels/recurrent/clipped_relu_rnn.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_like.h>
@@ -9,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 
+#include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
 
 namespace fathom::ops {
@@ -89,16 +89,10 @@ ClippedReluRnnGradients clipped_relu_rnn_backward(const at::Tensor& g, const at:
 
 at::Tensor clipped_relu_rnn(const at::Tensor& x, const at::Tensor& recurrent,
                             const at::Tensor& frames, Direction direction) {
-  const at::DeviceType device = x.device().type();
   RECORD_USER_SCOPE_WITH_INPUTS("op:clipped_relu_rnn",
                                 (std::vector<c10::IValue>{x, direction == Direction::kBackward}));
-  if (!at::autocast::is_autocast_enabled(device)) {
-    return differentiable(x.contiguous(), recurrent, frames, direction);
-  }
-  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
-  const at::Tensor cast_x = at::autocast::cached_cast(type, x, device);
-  const at::Tensor cast_recurrent = at::autocast::cached_cast(type, recurrent, device);
-  return differentiable(cast_x.contiguous(), cast_recurrent, frames, direction);
+  return differentiable(in_autocast_type(x).contiguous(), in_autocast_type(recurrent), frames,
+                        direction);
 }
 
 }  // namespace fathom::ops

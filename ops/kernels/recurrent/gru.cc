@@ -1,6 +1,5 @@
 #include "ops/kernels/recurrent/gru.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -8,6 +7,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <ATen/record_function.h>
 
+#include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
 #include "ops/kernels/recurrent/gru_gates.h"
 
@@ -111,21 +111,14 @@ at::Tensor differentiable(const at::Tensor& x, const at::Tensor& h, const GruWei
       {x, h, weights.input, weights.recurrent, weights.input_bias, weights.recurrent_bias})[0];
 }
 
-at::Tensor in_autocast_type(const at::Tensor& x, const at::Tensor& h, const GruWeights& weights,
-                            Direction direction) {
-  const at::DeviceType device = x.device().type();
-  if (!at::autocast::is_autocast_enabled(device)) {
-    return differentiable(x.contiguous(), h.contiguous(), weights, direction);
-  }
-  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
-  const auto cast = [&](const at::Tensor& tensor) {
-    return at::autocast::cached_cast(type, tensor, device);
-  };
-  return differentiable(cast(x).contiguous(), cast(h).contiguous(),
-                        {.input = cast(weights.input),
-                         .recurrent = cast(weights.recurrent),
-                         .input_bias = cast(weights.input_bias),
-                         .recurrent_bias = cast(weights.recurrent_bias)},
+/// The same in autocast's type.
+at::Tensor run(const at::Tensor& x, const at::Tensor& h, const GruWeights& weights,
+               Direction direction) {
+  return differentiable(in_autocast_type(x).contiguous(), in_autocast_type(h).contiguous(),
+                        {.input = in_autocast_type(weights.input),
+                         .recurrent = in_autocast_type(weights.recurrent),
+                         .input_bias = in_autocast_type(weights.input_bias),
+                         .recurrent_bias = in_autocast_type(weights.recurrent_bias)},
                         direction);
 }
 
@@ -134,12 +127,12 @@ at::Tensor in_autocast_type(const at::Tensor& x, const at::Tensor& h, const GruW
 at::Tensor gru(const at::Tensor& x, const at::Tensor& h, const GruWeights& weights,
                Direction direction) {
   RECORD_USER_SCOPE_WITH_INPUTS("op:gru", (std::vector<c10::IValue>{x, weights.recurrent}));
-  return in_autocast_type(x, h, weights, direction);
+  return run(x, h, weights, direction);
 }
 
 at::Tensor gru_cell(const at::Tensor& x, const at::Tensor& h, const GruWeights& weights) {
   RECORD_USER_SCOPE_WITH_INPUTS("op:gru_cell", (std::vector<c10::IValue>{x, weights.recurrent}));
-  return in_autocast_type(x.unsqueeze(0), h, weights, Direction::kForward)[0];
+  return run(x.unsqueeze(0), h, weights, Direction::kForward)[0];
 }
 
 }  // namespace fathom::ops

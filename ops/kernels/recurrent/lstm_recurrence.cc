@@ -1,7 +1,6 @@
 #include "ops/kernels/recurrent/lstm_recurrence.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
 #include "ops/kernels/cuda/library.h"
 #include "ops/kernels/recurrent/lstm_gates.h"
@@ -128,12 +128,8 @@ LstmSequence composed_lstm_recurrence(const at::Tensor& x, const at::Tensor& rec
 
 LstmSequence lstm_recurrence(const at::Tensor& x, const at::Tensor& recurrent,
                              const at::Tensor& lengths) {
-  const at::DeviceType device = x.device().type();
   RECORD_USER_SCOPE_WITH_INPUTS("op:lstm_recurrence", (std::vector<c10::IValue>{x}));
-  if (!at::autocast::is_autocast_enabled(device)) return in_its_type(x, recurrent, lengths);
-  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
-  return in_its_type(at::autocast::cached_cast(type, x, device),
-                     at::autocast::cached_cast(type, recurrent, device), lengths);
+  return in_its_type(in_autocast_type(x), in_autocast_type(recurrent), lengths);
 }
 
 }  // namespace fathom::ops
