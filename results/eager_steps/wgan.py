@@ -71,7 +71,7 @@ def wgan(torch, mode, batch=16):
         return inference(torch, generator, torch.randn(batch, NOISE))
     real = torch.rand(CRITIC_UPDATES, batch, 3, 64, 64) * 2 - 1
     adams = [
-        torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0, 0.9)) for net in (generator, critic)
+        torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0.0, 0.9)) for net in (generator, critic)
     ]
 
     def step():

@@ -47,18 +47,25 @@ def packages(name):
     return str(found)
 
 
+def run_python(*arguments):
+    """What the interpreter prints."""
+    paths = [str(ROOT / "results"), packages("pytorch"), packages("results")]
+    environment = os.environ | {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [torch_python(), *arguments]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
 def python_differences(workloads, size, precision, folder):
     """What python_step.py prints."""
-    python = torch_python()
+    torch_python()  # skips without one
     for workload in workloads:
         command = [WRITE_STEP, workload, size, precision, folder / f"{workload}.pt"]
         subprocess.run(command, check=True, timeout=300)
-    paths = [str(ROOT / "results"), packages("pytorch"), packages("results")]
-    environment = os.environ | {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [python, ROOT / "tests/models/python_step.py", folder, precision, *workloads]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
+    return json.loads(
+        run_python(ROOT / "tests/models/python_step.py", folder, precision, *workloads)
+    )
 
 
 @pytest.fixture(scope="module", params=LIMITS)
@@ -94,3 +101,8 @@ def check(found, limit):
     assert {"loss", "logits"} < found.keys()
     limits = {name: 10 * limit if name.startswith(CANCELLING) else limit for name in found}
     assert not {name: value for name, value in found.items() if not value <= limits[name]}
+
+
+def test_every_step_of_against_pytorch_can_be_built():
+    build_all = "import torch, eager_steps\nfor build in eager_steps.ROWS.values(): build(torch)"
+    run_python("-c", build_all)
