@@ -24,6 +24,12 @@ struct Studies {
   StudyShare full = StudyShare::kNothing;   ///< --fathom_study=full
 };
 
+/// What a sample holds, for a rate beside items_per_second.
+struct Content {
+  std::string_view rate = {};  ///< name of the counter; empty: none
+  double per_item = 0;
+};
+
 /// A workload and its published numbers. Tests compare the network with them.
 struct WorkloadRow {
   std::string_view name;
@@ -33,7 +39,8 @@ struct WorkloadRow {
   int64_t batch;            ///< Fathom's or TBD's batch size
   int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
   int64_t train_items = 1;  ///< of a sample in training, for items_per_second
-  int64_t parameters;       ///< number of trainable parameters
+  Content content = {};
+  int64_t parameters;  ///< number of trainable parameters
   int64_t macs;  ///< forward pass of the first update, one sample, with padding as in the papers
   int64_t infer_macs = 0;  ///< for inference; 0: the same
   bool trains = true;      ///< false: only its inference is measured

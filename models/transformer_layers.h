@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "ops/kernels/add_layer_norm.h"
+
 namespace fathom::models {
 
 /// What a layer's attention keeps of S positions: [N, heads, S, width / heads] each.
@@ -18,6 +20,18 @@ struct KeysValues {
 /// Normalises the rows of [..., width].
 inline torch::nn::LayerNorm layer_norm(int64_t width) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}));
+}
+
+/// The states x + update, [N, T, width] each. The normalisation that reads them adds them.
+struct Residual {
+  at::Tensor x;
+  at::Tensor update;  ///< undefined: 0
+};
+
+/// The states and their normalisation.
+inline ops::SumAndNorm normalised(const Residual& in, torch::nn::LayerNorm& norm) {
+  if (!in.update.defined()) return {in.x, norm(in.x)};
+  return ops::fused_add_layer_norm(in.x, in.update, norm->weight, norm->bias, norm->options.eps());
 }
 
 /// LibTorch's C++ layer would add the bias of [N, T, outputs] in a pass of its own.

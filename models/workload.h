@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fixtures/batch.h"
@@ -34,6 +35,8 @@ class Workload {
   virtual void prepare_inference(const fixtures::Batch& /*batch*/) {}
   /// The outputs of the network, of shape output_shape().
   virtual at::Tensor infer(const fixtures::Batch& batch) = 0;
+  /// Bytes of weights and caches that infer() reads, where reading them is most of its work.
+  virtual std::optional<double> infer_bytes() const { return std::nullopt; }
   /// The scalar loss that training minimises.
   virtual at::Tensor loss(const fixtures::Batch& batch) = 0;
   /// Applies the gradients with the optimizer, then frees them.

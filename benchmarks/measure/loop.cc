@@ -238,6 +238,7 @@ void Loop::set_counters(benchmark::State& state, const Row& row, const Samples& 
     }
   }
   if (row.op && row.op->in_steps) set(state, "in_steps", 1);
+  for (const auto& [name, a_step] : counts.rates) set_rate(state, name, a_step);
   set(state, counts.counters);
   if (!counts.label.empty()) state.SetLabel(counts.label);
 

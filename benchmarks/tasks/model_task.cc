@@ -19,12 +19,20 @@ class ModelTask final : public Task {
       : step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
     counts_.items = static_cast<double>(options.batch * items);
+    if (!row.content.rate.empty()) {
+      counts_.rates.emplace_back(std::string(row.content.rate),
+                                 *counts_.items * row.content.per_item);
+    }
     counts_.counters.emplace_back("params", static_cast<double>(step_.parameter_count()));
     if (!options.data.synthetic()) {
       counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
     }
     if (options.layout != models::Layout::kContiguous && step_.has_convolutions()) {
       add_to_label(std::string(name(options.layout)));
+    }
+    if (options.mode == models::Mode::kInfer) {
+      counts_.bytes = step_.workload().infer_bytes();
+      counts_.working_set = counts_.bytes.value_or(0);
     }
     if (cuda_graph) {
       run();  // allocates the optimizer's state

@@ -17,6 +17,7 @@ struct StepCounts {
   std::optional<double> flops;
   std::optional<double> bytes;  ///< lower bound of what is read and written
   double working_set = 0;       ///< bytes of memory that a step touches
+  Counters rates;               ///< other amounts of a step, by the names of their rates
   Counters counters;            ///< others
   std::string label;
 };

@@ -78,6 +78,7 @@ class Gpt2 : public Workload {
   }
 
  protected:
+  const Gpt2Net& net() const { return net_; }
   Gpt2Net& net() { return net_; }
 
  private:
@@ -117,6 +118,19 @@ class Gpt2Decode final : public Gpt2 {
       kept("keys", cache_[layer].keys);
       kept("values", cache_[layer].values);
     }
+  }
+
+  /// All but the table of positions, of which a step reads one row.
+  std::optional<double> infer_bytes() const override {
+    double bytes = 0;
+    const auto count = [&](const at::Tensor& tensor) {
+      bytes += static_cast<double>(tensor.nbytes());
+    };
+    for (const auto& weight : net()->named_parameters()) {
+      if (weight.key() != "wpe.weight") count(*weight);
+    }
+    for (const auto& kept : net()->buffers()) count(kept);
+    return bytes;
   }
 
   at::Tensor infer(const fixtures::Batch& batch) override {

@@ -41,31 +41,34 @@ Gpt2BlockImpl::Gpt2BlockImpl(const Gpt2Sizes& sizes)
       widening_(register_module("up", nn::Linear(sizes.width, 4 * sizes.width))),
       narrowing_(register_module("down", nn::Linear(4 * sizes.width, sizes.width))) {}
 
-at::Tensor Gpt2BlockImpl::forward(const at::Tensor& x, KeysValues* kept) {
-  const auto [queries, own] = projected(x);
+Residual Gpt2BlockImpl::forward(const Residual& in, KeysValues* kept) {
+  const auto [x, normal] = normalised(in, attention_norm_);
+  const auto [queries, own] = projected(normal);
   if (kept != nullptr) *kept = own;
   return finished(x, at::scaled_dot_product_attention(queries, own.keys, own.values,
                                                       /*attn_mask=*/{}, /*dropout_p=*/0,
                                                       /*is_causal=*/true));
 }
 
-at::Tensor Gpt2BlockImpl::decode(const at::Tensor& x, KeysValues& cache) {
-  const auto [queries, own] = projected(x);
+Residual Gpt2BlockImpl::decode(const Residual& in, KeysValues& cache) {
+  const auto [x, normal] = normalised(in, attention_norm_);
+  const auto [queries, own] = projected(normal);
   cache.keys.slice(2, -1).copy_(own.keys);
   cache.values.slice(2, -1).copy_(own.values);
   return finished(x, at::scaled_dot_product_attention(queries, cache.keys, cache.values));
 }
 
-Gpt2BlockImpl::Projected Gpt2BlockImpl::projected(const at::Tensor& x) {
-  const auto parts = dense(queries_keys_values_, attention_norm_(x)).split(x.size(2), 2);
+Gpt2BlockImpl::Projected Gpt2BlockImpl::projected(const at::Tensor& normal) {
+  const auto parts = dense(queries_keys_values_, normal).split(normal.size(2), 2);
   return {.queries = split_heads(parts[0], heads_),
           .own = {.keys = split_heads(parts[1], heads_), .values = split_heads(parts[2], heads_)}};
 }
 
 /// Adds what the heads attended to, [N, heads, T, width / heads], then the dense layers' result.
-at::Tensor Gpt2BlockImpl::finished(const at::Tensor& x, const at::Tensor& attended) {
-  const at::Tensor y = x + dense(attention_output_, merged_heads(attended));
-  return y + dense(narrowing_, at::gelu(dense(widening_, dense_norm_(y)), "tanh"));
+Residual Gpt2BlockImpl::finished(const at::Tensor& x, const at::Tensor& attended) {
+  const Residual shortcut{x, dense(attention_output_, merged_heads(attended))};
+  const auto [y, normal] = normalised(shortcut, dense_norm_);
+  return {y, dense(narrowing_, at::gelu(dense(widening_, normal), "tanh"))};
 }
 
 Gpt2NetImpl::Gpt2NetImpl(const Gpt2Sizes& sizes)
@@ -86,19 +89,19 @@ at::Tensor Gpt2NetImpl::embedded(const at::Tensor& ids, int64_t first) {
 
 at::Tensor Gpt2NetImpl::forward(const at::Tensor& ids, KeyValueCache* kept) {
   if (kept != nullptr) kept->resize(blocks_.size());
-  at::Tensor x = embedded(ids, 0);
+  Residual x{embedded(ids, 0), {}};
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     x = blocks_[layer]->forward(x, kept == nullptr ? nullptr : &(*kept)[layer]);
   }
-  return norm_(x);
+  return normalised(x, norm_).normalised;
 }
 
 at::Tensor Gpt2NetImpl::decode(const at::Tensor& ids, KeyValueCache& cache) {
-  at::Tensor x = embedded(ids, cache.at(0).keys.size(2) - 1);
+  Residual x{embedded(ids, cache.at(0).keys.size(2) - 1), {}};
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     x = blocks_[layer]->decode(x, cache[layer]);
   }
-  return norm_(x);
+  return normalised(x, norm_).normalised;
 }
 
 at::Tensor Gpt2NetImpl::logits(const at::Tensor& states) {

@@ -31,19 +31,19 @@ class Gpt2BlockImpl : public torch::nn::Module {
  public:
   explicit Gpt2BlockImpl(const Gpt2Sizes& sizes);
 
-  /// [N, T, width] to the same. Stores the keys and values in `kept` unless it is null.
-  at::Tensor forward(const at::Tensor& x, KeysValues* kept);
-  /// For the last token of S, [N, 1, width] to the same. Writes its keys and values at the end of
-  /// `cache` and attends to all S.
-  at::Tensor decode(const at::Tensor& x, KeysValues& cache);
+  /// States [N, T, width] to the same. Stores the keys and values in `kept` unless it is null.
+  Residual forward(const Residual& in, KeysValues* kept);
+  /// For the last token of S, states [N, 1, width] to the same. Writes its keys and values at the
+  /// end of `cache` and attends to all S.
+  Residual decode(const Residual& in, KeysValues& cache);
 
  private:
   struct Projected {
     at::Tensor queries;
     KeysValues own;
   };
-  Projected projected(const at::Tensor& x);
-  at::Tensor finished(const at::Tensor& x, const at::Tensor& attended);
+  Projected projected(const at::Tensor& normal);
+  Residual finished(const at::Tensor& x, const at::Tensor& attended);
 
   int64_t heads_;
   torch::nn::LayerNorm attention_norm_;

@@ -120,9 +120,10 @@ EncoderLayerImpl::EncoderLayerImpl(const TransformerSizes& sizes)
       dense_(register_module("ffn", FeedForward(sizes))),
       dropout_(register_module("dropout", nn::Dropout(kDropout))) {}
 
-at::Tensor EncoderLayerImpl::forward(const at::Tensor& x, const at::Tensor& mask) {
-  const at::Tensor y = x + dropout_(attention_(attention_norm_(x), mask));
-  return y + dropout_(dense_(dense_norm_(y)));
+Residual EncoderLayerImpl::forward(const Residual& in, const at::Tensor& mask) {
+  const auto [x, normal] = normalised(in, attention_norm_);
+  const auto [y, inner] = normalised({x, dropout_(attention_(normal, mask))}, dense_norm_);
+  return {y, dropout_(dense_(inner))};
 }
 
 DecoderLayerImpl::DecoderLayerImpl(const TransformerSizes& sizes)
@@ -134,20 +135,22 @@ DecoderLayerImpl::DecoderLayerImpl(const TransformerSizes& sizes)
       dense_(register_module("ffn", FeedForward(sizes))),
       dropout_(register_module("dropout", nn::Dropout(kDropout))) {}
 
-at::Tensor DecoderLayerImpl::forward(const at::Tensor& x, const Memory& memory) {
-  return finished(x, attention_(attention_norm_(x), std::nullopt), memory);
+Residual DecoderLayerImpl::forward(const Residual& in, const Memory& memory) {
+  const auto [x, normal] = normalised(in, attention_norm_);
+  return finished(x, attention_(normal, std::nullopt), memory);
 }
 
-at::Tensor DecoderLayerImpl::decode(const at::Tensor& x, const Memory& memory,
-                                    const KeysValues& cache, int64_t t) {
-  return finished(x, attention_->decode(attention_norm_(x), cache, t), memory);
+Residual DecoderLayerImpl::decode(const Residual& in, const Memory& memory, const KeysValues& cache,
+                                  int64_t t) {
+  const auto [x, normal] = normalised(in, attention_norm_);
+  return finished(x, attention_->decode(normal, cache, t), memory);
 }
 
-at::Tensor DecoderLayerImpl::finished(const at::Tensor& x, const at::Tensor& attended,
-                                      const Memory& memory) {
-  const at::Tensor y = x + dropout_(attended);
-  const at::Tensor z = y + dropout_(cross_attention_(cross_norm_(y), memory));
-  return z + dropout_(dense_(dense_norm_(z)));
+Residual DecoderLayerImpl::finished(const at::Tensor& x, const at::Tensor& attended,
+                                    const Memory& memory) {
+  const auto [y, normal] = normalised({x, dropout_(attended)}, cross_norm_);
+  const auto [z, inner] = normalised({y, dropout_(cross_attention_(normal, memory))}, dense_norm_);
+  return {z, dropout_(dense_(inner))};
 }
 
 TransformerNetImpl::TransformerNetImpl(const TransformerSizes& sizes)
@@ -178,18 +181,18 @@ TransformerNetImpl::Encoded TransformerNetImpl::encode(const at::Tensor& source)
   const at::Tensor mask =
       at::zeros({source.size(0), 1, 1, source.size(1)}, positions_.options())
           .masked_fill_(source.eq(fixtures::kPaddingId).unsqueeze(1).unsqueeze(1), kHidden);
-  at::Tensor x = embedded(source, 0);
+  Residual x{embedded(source, 0), {}};
   for (auto& layer : encoder_) x = layer(x, mask);
-  return {.states = encoder_norm_(x), .mask = mask};
+  return {.states = normalised(x, encoder_norm_).normalised, .mask = mask};
 }
 
 at::Tensor TransformerNetImpl::forward(const at::Tensor& source, const at::Tensor& previous) {
   const auto [states, mask] = encode(source);
-  at::Tensor x = embedded(previous, 0);
+  Residual x{embedded(previous, 0), {}};
   for (auto& layer : decoder_) {
     x = layer(x, Memory{.own = layer->keys_values(states), .mask = mask});
   }
-  return decoder_norm_(x);
+  return normalised(x, decoder_norm_).normalised;
 }
 
 at::Tensor TransformerNetImpl::logits(const at::Tensor& states) {
@@ -214,12 +217,13 @@ at::Tensor TransformerNetImpl::translate(const at::Tensor& source) {
   at::Tensor logits = at::empty({positions, source.size(0), words.size(1)}, words.options());
   at::Tensor ids = at::zeros({source.size(0), 1}, source.options());  // padding
   for (int64_t t = 0; t < positions; ++t) {
-    at::Tensor x = embedded(ids, t);
+    Residual x{embedded(ids, t), {}};
     for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
       x = decoder_[layer]->decode(x, memories[layer], caches[layer], t);
     }
     at::Tensor position_logits = logits[t];
-    at::mm_out(position_logits, decoder_norm_(x).squeeze(1).to(words.scalar_type()), words);
+    const at::Tensor last = normalised(x, decoder_norm_).normalised.squeeze(1);
+    at::mm_out(position_logits, last.to(words.scalar_type()), words);
     ids = position_logits.argmax(1, /*keepdim=*/true);
   }
   return logits;

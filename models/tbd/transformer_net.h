@@ -95,7 +95,7 @@ class EncoderLayerImpl : public torch::nn::Module {
   explicit EncoderLayerImpl(const TransformerSizes& sizes);
 
   /// [N, S, width] to the same. The mask is [N, 1, 1, S].
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& mask);
+  Residual forward(const Residual& in, const at::Tensor& mask);
 
  private:
   torch::nn::LayerNorm attention_norm_;
@@ -114,13 +114,13 @@ class DecoderLayerImpl : public torch::nn::Module {
   /// Of the encoder's states [N, S, width].
   KeysValues keys_values(const at::Tensor& states) { return cross_attention_->keys_values(states); }
   /// [N, T, width] to the same.
-  at::Tensor forward(const at::Tensor& x, const Memory& memory);
+  Residual forward(const Residual& in, const Memory& memory);
   /// The same for position `t` alone, as SelfAttention::decode().
-  at::Tensor decode(const at::Tensor& x, const Memory& memory, const KeysValues& cache, int64_t t);
+  Residual decode(const Residual& in, const Memory& memory, const KeysValues& cache, int64_t t);
 
  private:
   /// Adds the result of self-attention to x, then the parts after it.
-  at::Tensor finished(const at::Tensor& x, const at::Tensor& attended, const Memory& memory);
+  Residual finished(const at::Tensor& x, const at::Tensor& attended, const Memory& memory);
 
   torch::nn::LayerNorm attention_norm_;
   SelfAttention attention_;

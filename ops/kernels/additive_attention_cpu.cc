@@ -9,19 +9,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "ops/kernels/lstm_gates_rule.h"  // hyperbolic_tangent()
 #include "ops/kernels/vector_clones.h"
+#include "ops/kernels/vector_sum.h"
 
 namespace fathom::ops {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // minimum elements per thread
-constexpr int64_t kSums = 32;        // independent sums, so that no add waits for another
 
 struct Extents {
   int64_t places;
@@ -55,18 +53,6 @@ struct Sample {
         mask(in.mask ? in.mask->const_data_ptr<S>() + n * extents.places : nullptr) {}
 };
 
-/// Σ_i term(i), i = 0 .. count - 1.
-template <typename T, typename Term>
-[[gnu::always_inline]] inline T sum_of(int64_t count, const Term& term) {
-  T sums[kSums] = {};
-  const int64_t whole = count / kSums * kSums;
-  for (int64_t i = 0; i < whole; i += kSums) {
-    for (int64_t k = 0; k < kSums; ++k) sums[k] += term(i + k);
-  }
-  for (int64_t i = whole; i < count; ++i) sums[i - whole] += term(i);
-  return std::accumulate(std::begin(sums), std::end(sums), T{0});
-}
-
 /// Writes scores [T] of the places, -infinity for masked ones.
 template <typename T, typename S>
 FATHOM_VECTOR_CLONES void score_places(const Sample<S>& sample, const Extents& extents, T* scores) {
@@ -76,7 +62,7 @@ FATHOM_VECTOR_CLONES void score_places(const Sample<S>& sample, const Extents& e
     const S* score = sample.score;
     scores[t] = sample.mask == nullptr ? T{0} : static_cast<T>(sample.mask[t]);
     if (scores[t] == -std::numeric_limits<T>::infinity()) continue;
-    scores[t] += sum_of<T>(extents.query, [=](int64_t a) {
+    scores[t] += vector_sum<T>(extents.query, [=](int64_t a) {
       return static_cast<T>(score[a]) *
              hyperbolic_tangent(static_cast<T>(key[a]) + static_cast<T>(query[a]));
     });
@@ -131,7 +117,7 @@ FATHOM_VECTOR_CLONES void run_backward(const Sample<S>& sample, const Extents& e
     const T share = shares[t];
     const S* place = sample.memory + t * width;
     S* dplace = to.memory + t * width;
-    dshares[t] = share == 0 ? T{0} : sum_of<T>(width, [=](int64_t h) {
+    dshares[t] = share == 0 ? T{0} : vector_sum<T>(width, [=](int64_t h) {
       return static_cast<T>(g[h]) * static_cast<T>(place[h]);
     });
     mean += share * dshares[t];

@@ -24,6 +24,7 @@ OpType gelu_type();
 OpType batch_norm_type();
 OpType group_norm_type();
 OpType layer_norm_type();
+OpType add_layer_norm_type();
 OpType local_response_norm_type();
 OpType max_pool_type();
 OpType avg_pool_type();
@@ -76,6 +77,7 @@ std::vector<OpType> all_types() {
       batch_norm_type(),
       group_norm_type(),
       layer_norm_type(),
+      add_layer_norm_type(),
       local_response_norm_type(),
       max_pool_type(),
       avg_pool_type(),

@@ -8,6 +8,8 @@ from fathom_runs.source import RunError
 # Units by regular expression for the name; the first match counts.
 UNITS = {
     "items_per_second": "samples/s",
+    "tokens_per_second": "tokens/s",
+    "audio_seconds_per_second": "s/s",
     "flops": "FLOP/s",
     "bytes": "byte/s",
     "flops_per_step": "FLOP",
@@ -18,7 +20,7 @@ UNITS = {
     ".*_w": "W",
     ".*_mhz": "MHz",
 }
-BIGGER_IS_BETTER = "items_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct|gpu_clock_mhz"
+BIGGER_IS_BETTER = ".*_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct|gpu_clock_mhz"
 
 
 def found(path, benchmarks, counter):

@@ -46,6 +46,7 @@ class FakeTask final : public Task {
     return {.items = 8,
             .flops = 1e6,
             .bytes = 4e3,
+            .rates = {{"tokens_per_second", 24}},
             .counters = {{"params", 42}, {"unknown", NAN}},
             .label = "fake"};
   }
@@ -126,6 +127,7 @@ TEST_F(TimedLoop, SetsTheCountersOfAStep) {
   const double seconds = run.GetAdjustedRealTime() * 1e-6;
   const auto counter = [&](const char* name) { return run.counters.at(name).value; };
   EXPECT_NEAR(counter("items_per_second"), 8 / seconds, 1e-6 / seconds);
+  EXPECT_NEAR(counter("tokens_per_second"), 24 / seconds, 1e-6 / seconds);
   EXPECT_NEAR(counter("flops"), 1e6 / seconds, 1);
   EXPECT_NEAR(counter("bytes"), 4e3 / seconds, 1);
   EXPECT_NEAR(counter("flops_pct_peak"),

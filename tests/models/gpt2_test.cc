@@ -62,6 +62,20 @@ TEST(Gpt2, DecodesWithACacheWhatTheWholeSequenceGives) {
   }
 }
 
+/// Of the table of positions, 32 x 32, a step reads one row.
+TEST(Gpt2Decode, ReadsItsWeightsAndItsCache) {
+  const auto decoder = workload("gpt2_decode").make(Scale::kSmall);
+  const torch::NoGradGuard no_grad;
+  decoder->prepare_inference(
+      decoder->batches({.batch = 4, .count = 1, .seed = 2, .training = false}).batches[0]);
+  int64_t weights = 0;
+  for (const auto& weight : decoder->module().parameters()) weights += weight.numel();
+  constexpr double kPositions = 32 * 32;
+  constexpr double kCache =
+      2 * 2 * 4 * 17 * 32;  // keys and values, layers, sequences, tokens, width
+  EXPECT_EQ(decoder->infer_bytes(), 4 * (static_cast<double>(weights) - kPositions + kCache));
+}
+
 /// The logits of every batch, twice: a step overwrites what the step before it wrote.
 TEST(Gpt2Decode, GivesTheLogitsOfTheWholeSequence) {
   const auto decoder = workload("gpt2_decode").make(Scale::kSmall);

@@ -22,6 +22,7 @@
 #include <functional>
 #include <utility>
 
+#include "ops/kernels/add_layer_norm.h"
 #include "ops/kernels/additive_attention.h"
 #include "ops/kernels/local_response_norm.h"
 #include "ops/kernels/recurrent/clipped_relu_rnn.h"
@@ -183,6 +184,12 @@ std::vector<RealCall> real_calls() {
        },
        {{kForward, R"({"n":2,"places":5,"width":3,"query":4,"mask":true})"},
         {kBackward, R"({"n":2,"places":5,"width":3,"query":4,"mask":true})"}}},
+      {"add_layer_norm",
+       [] {
+         return fused_add_layer_norm(leaf({3, 2, 5}), leaf({3, 2, 5}), leaf({5}), leaf({5}), 1e-5)
+             .normalised;
+       },
+       {{kForward, R"({"sizes":[3,2,5]})"}, {kBackward, R"({"sizes":[3,2,5]})"}}},
       {"lstm_recurrence",
        [] {
          return lstm_recurrence(leaf({5, 2, 12}), leaf({12, 3}), at::arange(4, 6)).h;

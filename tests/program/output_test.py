@@ -25,6 +25,19 @@ def test_json_file_is_strict_and_finite(tmp_path):
     )
 
 
+def test_decoding_has_its_tokens_and_its_share_of_bandwidth(tmp_path):
+    out = tmp_path / "out.json"
+    arguments = ["--benchmark_filter=^gpt2_decode/", "--fathom_batch=2"]
+    assert run(*QUICK, *arguments, f"--benchmark_out={out}").returncode == 0
+    (row,) = read_json(out)["benchmarks"]
+    seconds = row["real_time"] * 1e-6
+    assert math.isclose(row["tokens_per_second"] * seconds, 2)  # one for each sequence
+    cache = 2 * 12 * 2 * 513 * 768  # keys and values of 12 layers and 2 sequences
+    weights = row["params"] - 1024 * 768  # without the table of positions
+    assert math.isclose(row["bytes"] * seconds, 4 * (weights + cache))
+    assert row["bytes_pct_peak"] > 0
+
+
 def test_context_has_versions_machine_and_settings(tmp_path):
     out = tmp_path / "out.json"
     run(*ONE_ROW, "--fathom_seed=7", f"--benchmark_out={out}")

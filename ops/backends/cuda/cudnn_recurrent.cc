@@ -17,7 +17,52 @@ using Sequence = Descriptor<cudnnRNNDataDescriptor_t, cudnnCreateRNNDataDescript
 using Dropout = Descriptor<cudnnDropoutDescriptor_t, cudnnCreateDropoutDescriptor,
                            cudnnDestroyDropoutDescriptor>;
 
-constexpr int kGates = 4;  // i, f, g, o, in the order of LstmProblem
+/// One LSTM or GRU layer. Its gates have the order of LstmProblem or GruProblem, which is cuDNN's.
+struct Layer {
+  struct Inputs {
+    Buffer x, h;
+    std::optional<Buffer> c;  ///< of an LSTM
+    Buffer input_weight, recurrent_weight;
+    std::vector<Buffer> biases;
+  };
+
+  explicit Layer(const LstmProblem& lstm)
+      : mode(CUDNN_LSTM),
+        gates(4),
+        inputs(of(lstm.inputs)),
+        y(lstm.y),
+        last_h(lstm.last_h),
+        last_c(lstm.last_c) {
+    if (lstm.gradients) gradients = of(*lstm.gradients);
+  }
+  explicit Layer(const GruProblem& gru)
+      : mode(CUDNN_GRU), gates(3), inputs(of(gru.inputs)), y(gru.y) {
+    if (gru.gradients) gradients = of(*gru.gradients);
+  }
+
+  cudnnRNNMode_t mode;
+  int gates;
+  Inputs inputs;
+  Buffer y;
+  std::optional<Buffer> last_h = {};
+  std::optional<Buffer> last_c = {};
+  std::optional<Inputs> gradients = {};
+
+ private:
+  static Inputs of(const LstmProblem::Inputs& lstm) {
+    return {lstm.x, lstm.h, lstm.c, lstm.input_weight, lstm.recurrent_weight, lstm.biases};
+  }
+  static Inputs of(const GruProblem::Inputs& gru) {
+    return {gru.x,
+            gru.h,
+            {},
+            gru.input_weight,
+            gru.recurrent_weight,
+            {gru.input_bias, gru.recurrent_bias}};
+  }
+};
+
+void* data_of(const std::optional<Buffer>& buffer) { return buffer ? buffer->data : nullptr; }
 
 struct DestroyStream {
   void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
@@ -74,13 +119,15 @@ class Reserve {
 };
 
 /// A layer in one of cuDNN's algorithms, with all memory that it needs.
-class Lstm {
+class Recurrent {
  public:
-  Lstm(const LstmProblem& problem, const Target& target, cudnnRNNAlgo_t algorithm)
-      : problem_(problem), stream_(target.stream), handle_(cudnn_handle(target.stream)) {
-    const auto& inputs = problem.inputs;
-    for (const Buffer* buffer : {&inputs.x, &inputs.h, &inputs.c, &problem.y, &problem.last_c})
-      expect_contiguous(*buffer);
+  Recurrent(const Layer& layer, const Target& target, cudnnRNNAlgo_t algorithm)
+      : layer_(layer), stream_(target.stream), handle_(cudnn_handle(target.stream)) {
+    const auto& inputs = layer.inputs;
+    for (const Buffer* buffer : {&inputs.x, &inputs.h, &layer.y}) expect_contiguous(*buffer);
+    for (const auto* buffer : {&inputs.c, &layer.last_c}) {
+      if (*buffer) expect_contiguous(**buffer);
+    }
     describe(target, algorithm);
     check(cudnnGetRNNWeightSpaceSize(handle_, rnn_, &weight_bytes_));
     weights_ = allocate(weight_bytes_);
@@ -91,8 +138,8 @@ class Lstm {
                                     &reserve_bytes_));
     scratch_ = workspace(scratch_bytes_);
     reserve_ = allocate(reserve_bytes_);
-    if (!problem_.gradients) return;
-    y_ = allocate(bytes(problem_.y));
+    if (!layer_.gradients) return;
+    y_ = allocate(bytes(layer_.y));
     run_forward(y_.get(), nullptr, nullptr);
     copies_.emplace(reserve_, reserve_bytes_, stream_);
     dweights_ = allocate(weight_bytes_);
@@ -100,20 +147,20 @@ class Lstm {
   }
 
   void run() {
-    if (problem_.gradients) {
+    if (layer_.gradients) {
       run_backward();
     } else {
-      run_forward(problem_.y.data, last_h(), problem_.last_c.data);
+      run_forward(layer_.y.data, data_of(layer_.last_h), data_of(layer_.last_c));
     }
   }
 
   /// Runs the backward pass once more, because each one adds to the gradients of the weights, and
   /// copies these out of cuDNN's weight space.
   void write_outputs() {
-    if (!problem_.gradients) return;
+    if (!layer_.gradients) return;
     clear_weight_gradients();
     run_backward();
-    each_weight(dweights_.get(), *problem_.gradients,
+    each_weight(dweights_.get(), *layer_.gradients,
                 [&](const Rows& packed, const Rows& given) { copy(given, packed, stream_); });
   }
 
@@ -121,20 +168,19 @@ class Lstm {
 
  private:
   void describe(const Target& target, cudnnRNNAlgo_t algorithm) {
-    const Buffer& x = problem_.inputs.x;
+    const Buffer& x = layer_.inputs.x;
     const cudnnDataType_t type = data_type(x.element);
     const int steps = to_int(x.sizes[0]);
     const int n = to_int(x.sizes[1]);
     const int inputs = to_int(x.sizes[2]);
-    const int width = to_int(problem_.inputs.h.sizes[1]);
+    const int width = to_int(layer_.inputs.h.sizes[1]);
     constexpr std::array kBiases{CUDNN_RNN_NO_BIAS, CUDNN_RNN_SINGLE_INP_BIAS,
                                  CUDNN_RNN_DOUBLE_BIAS};
     check(cudnnSetDropoutDescriptor(no_dropout_, handle_, 0, nullptr, 0, 0));
-    check(cudnnSetRNNDescriptor_v8(rnn_, algorithm, CUDNN_LSTM,
-                                   kBiases.at(problem_.inputs.biases.size()), CUDNN_UNIDIRECTIONAL,
-                                   CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT,
-                                   math_type(x.element, target.tf32), inputs, width, width, 1,
-                                   no_dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
+    check(cudnnSetRNNDescriptor_v8(
+        rnn_, algorithm, layer_.mode, kBiases.at(layer_.inputs.biases.size()), CUDNN_UNIDIRECTIONAL,
+        CUDNN_LINEAR_INPUT, type, CUDNN_DATA_FLOAT, math_type(x.element, target.tf32), inputs,
+        width, width, 1, no_dropout_, CUDNN_RNN_PADDED_IO_DISABLED));
     const std::vector<int32_t> lengths(static_cast<std::size_t>(n), steps);
     for (const auto& [sequence, extent] : {std::pair(xs_, inputs), std::pair(ys_, width)}) {
       check(cudnnSetRNNDataDescriptor(sequence, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, steps,
@@ -149,9 +195,9 @@ class Lstm {
 
   /// Calls visit(rows in cuDNN's weight space, rows of the problem) for each gate of each weight.
   template <typename Visit>
-  void each_weight(void* packed, const LstmProblem::Inputs& all, const Visit& visit) const {
-    for (int id = 0; id < 2 * kGates; ++id) {
-      const bool recurrent = id >= kGates;
+  void each_weight(void* packed, const Layer::Inputs& all, const Visit& visit) const {
+    for (int id = 0; id < 2 * layer_.gates; ++id) {
+      const bool recurrent = id >= layer_.gates;
       Tensor matrix_desc;
       Tensor bias_desc;
       void* matrix = nullptr;
@@ -159,7 +205,7 @@ class Lstm {
       check(cudnnGetRNNWeightParams(handle_, rnn_, 0, weight_bytes_, packed, id, matrix_desc,
                                     &matrix, bias_desc, &bias));
       const auto visit_gate = [&](void* place, const Buffer& of) {
-        const Rows given = part(of, id % kGates, kGates);
+        const Rows given = part(of, id % layer_.gates, layer_.gates);
         visit({place, given.bytes, given.bytes, given.count}, given);
       };
       visit_gate(matrix, recurrent ? all.recurrent_weight : all.input_weight);
@@ -169,22 +215,22 @@ class Lstm {
   }
 
   void run_forward(void* y, void* last_h, void* last_c) const {
-    const auto& inputs = problem_.inputs;
+    const auto& inputs = layer_.inputs;
     check(cudnnRNNForward(handle_, rnn_, CUDNN_FWD_MODE_TRAINING, lengths(), xs_, inputs.x.data,
-                          ys_, y, state_, inputs.h.data, last_h, state_, inputs.c.data, last_c,
+                          ys_, y, state_, inputs.h.data, last_h, state_, data_of(inputs.c), last_c,
                           weight_bytes_, weights_.get(), scratch_bytes_, scratch_.get(),
                           reserve_bytes_, reserve_.get()));
   }
 
   void run_backward() {
-    const auto& inputs = problem_.inputs;
-    const auto& gradients = *problem_.gradients;
+    const auto& inputs = layer_.inputs;
+    const auto& gradients = *layer_.gradients;
     copies_->with_copy([&](void* reserve) {
-      check(cudnnRNNBackwardData_v8(handle_, rnn_, lengths(), ys_, y_.get(), problem_.y.data, xs_,
-                                    gradients.x.data, state_, inputs.h.data, last_h(),
-                                    gradients.h.data, state_, inputs.c.data, problem_.last_c.data,
-                                    gradients.c.data, weight_bytes_, weights_.get(), scratch_bytes_,
-                                    scratch_.get(), reserve_bytes_, reserve));
+      check(cudnnRNNBackwardData_v8(
+          handle_, rnn_, lengths(), ys_, y_.get(), layer_.y.data, xs_, gradients.x.data, state_,
+          inputs.h.data, data_of(layer_.last_h), gradients.h.data, state_, data_of(inputs.c),
+          data_of(layer_.last_c), data_of(gradients.c), weight_bytes_, weights_.get(),
+          scratch_bytes_, scratch_.get(), reserve_bytes_, reserve));
       check(cudnnRNNBackwardWeights_v8(handle_, rnn_, CUDNN_WGRAD_MODE_ADD, lengths(), xs_,
                                        inputs.x.data, state_, inputs.h.data, ys_, y_.get(),
                                        weight_bytes_, dweights_.get(), scratch_bytes_,
@@ -196,11 +242,9 @@ class Lstm {
     check(cudaMemsetAsync(dweights_.get(), 0, weight_bytes_, stream_));
   }
 
-  void* last_h() const { return problem_.last_h ? problem_.last_h->data : nullptr; }
-
   const int32_t* lengths() const { return static_cast<const int32_t*>(lengths_.get()); }
 
-  LstmProblem problem_;
+  Layer layer_;
   cudaStream_t stream_;
   cudnnHandle_t handle_;
   Rnn rnn_;
@@ -224,30 +268,38 @@ constexpr std::array kAlgorithms{
     NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC, "RNN_ALGO_PERSIST_STATIC"},
     NamedAlgorithm{CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H, "RNN_ALGO_PERSIST_STATIC_SMALL_H"}};
 
-NamedAlgorithm fastest(const LstmProblem& problem, const Target& target) {
+NamedAlgorithm fastest(const Layer& layer, const Target& target) {
   Fastest<NamedAlgorithm> fastest;
   for (const NamedAlgorithm& one : kAlgorithms) {
     fastest.attempt([&] {
-      Lstm lstm(problem, target, one.algorithm);
-      fastest.offer(one, best_milliseconds(target.stream, [&] { lstm.run(); }));
+      Recurrent recurrent(layer, target, one.algorithm);
+      fastest.offer(one, best_milliseconds(target.stream, [&] { recurrent.run(); }));
     });
   }
-  return fastest.found("cuDNN has no algorithm for this LSTM");
+  return fastest.found("cuDNN has no algorithm for this layer");
+}
+
+Plan plan(const Layer& layer, const Target& target) {
+  Key key{static_cast<int64_t>(layer.mode), static_cast<int64_t>(target.tf32),
+          layer.gradients ? 1 : 0, static_cast<int64_t>(layer.inputs.biases.size())};
+  for (const Buffer* buffer : {&layer.inputs.x, &layer.inputs.h}) add(key, *buffer);
+  const auto found = autotuned(key, [&] { return fastest(layer, target); });
+  const auto recurrent = std::make_shared<Recurrent>(layer, target, found.choice.algorithm);
+  return {.implementation = found.choice.name,
+          .run = [recurrent] { recurrent->run(); },
+          .write_outputs = [recurrent] { recurrent->write_outputs(); },
+          .workspace_bytes = recurrent->workspace_bytes(),
+          .search_us = found.us};
 }
 
 }  // namespace
 
 Plan cudnn_plan(const LstmProblem& problem, const Target& target) {
-  Key key{static_cast<int64_t>(target.tf32), problem.gradients ? 1 : 0,
-          static_cast<int64_t>(problem.inputs.biases.size())};
-  for (const Buffer* buffer : {&problem.inputs.x, &problem.inputs.h}) add(key, *buffer);
-  const auto found = autotuned(key, [&] { return fastest(problem, target); });
-  const auto lstm = std::make_shared<Lstm>(problem, target, found.choice.algorithm);
-  return {.implementation = found.choice.name,
-          .run = [lstm] { lstm->run(); },
-          .write_outputs = [lstm] { lstm->write_outputs(); },
-          .workspace_bytes = lstm->workspace_bytes(),
-          .search_us = found.us};
+  return plan(Layer(problem), target);
+}
+
+Plan cudnn_plan(const GruProblem& problem, const Target& target) {
+  return plan(Layer(problem), target);
 }
 
 }  // namespace fathom::ops::cuda

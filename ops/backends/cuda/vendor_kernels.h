@@ -38,6 +38,7 @@ Plan cudnn_plan(const SoftmaxProblem& problem, const Target& target);
 Plan cudnn_plan(const UnaryProblem& problem, const Target& target);
 Plan cudnn_plan(const ReductionProblem& problem, const Target& target);
 Plan cudnn_plan(const LstmProblem& problem, const Target& target);
+Plan cudnn_plan(const GruProblem& problem, const Target& target);
 Plan cudnn_plan(const CtcProblem& problem, const Target& target);
 
 /// Identifies problems that share a choice of algorithm.

@@ -59,7 +59,7 @@ std::unique_ptr<Op> make_gru(Fields& fields, Pass pass) {
        .problem = [backward = pass == Pass::kBackward](
                       const Tensors& in,
                       const Tensors& out) { return gru_problem(in, out, backward); },
-       .vendors = {Backend::kOneDnn}},
+       .vendors = {Backend::kOneDnn, Backend::kCudnn}},
       pass);
 }
 

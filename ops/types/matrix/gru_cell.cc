@@ -52,7 +52,7 @@ std::unique_ptr<Op> make_gru_cell(Fields& fields, Pass pass) {
        .problem = [backward = pass == Pass::kBackward](
                       const Tensors& in,
                       const Tensors& out) { return gru_problem(in, out, backward); },
-       .vendors = {Backend::kOneDnn}},
+       .vendors = {Backend::kOneDnn, Backend::kCudnn}},
       pass);
 }
 
