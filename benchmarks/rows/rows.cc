@@ -204,6 +204,7 @@ std::vector<Row> op_rows(const Options& options) {
       const Backend in_steps = shape->op->backend_in_steps(device);
       for (const Backend backend : shape->op->backends()) {
         if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;
+        if (backend == Backend::kNative && !shape->op->native_on(device)) continue;
         for (const Cache cache : options.caches) {
           const OpOptions op{.device = device,
                              .precision = precision,

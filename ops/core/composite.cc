@@ -44,6 +44,10 @@ class CompositeOp final : public Op {
     return composite_.native == nullptr ? nullptr : call_of(composite_.native, in);
   }
 
+  bool native_on(fixtures::Device device) const override {
+    return std::ranges::count(composite_.native_on, device) > 0;
+  }
+
   Backend backend_in_steps(fixtures::Device device) const override {
     const bool native = std::ranges::count(composite_.native_in_steps, device) > 0;
     return native ? Backend::kNative : Backend::kTorch;

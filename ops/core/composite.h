@@ -23,6 +23,8 @@ struct Composite {
   double written;    ///< elements that forward writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
   std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward in this project's kernels
+  /// Where `native` is not LibTorch's.
+  std::vector<fixtures::Device> native_on = {fixtures::Device::kCpu, fixtures::Device::kCuda};
   std::vector<fixtures::Device> native_in_steps = {};  ///< where the workloads' steps run `native`
   /// Op::problem of both passes, for `vendors`.
   std::function<Problem(const Tensors& inputs, const Tensors& outputs)> problem = nullptr;

@@ -48,6 +48,8 @@ class Op {
   virtual Call call(const Tensors& inputs) const = 0;
   /// The op in this project's kernels over the same inputs; null where there are none.
   virtual Call native(const Tensors& /*inputs*/) const { return nullptr; }
+  /// Whether these kernels exist for the device. Elsewhere native() runs LibTorch's.
+  virtual bool native_on(fixtures::Device /*device*/) const { return true; }
   /// The backend that the workloads' steps run.
   virtual Backend backend_in_steps(fixtures::Device /*device*/) const { return Backend::kTorch; }
   /// Whether a call runs on the CPU even in a step on a GPU.

@@ -4,8 +4,10 @@
 // processors have one vector width.
 #if defined(__x86_64__) && !defined(__clang__)
 /// Before a function: GCC compiles it for each vector width and the program chooses one when it
-/// starts, like LibTorch's dispatch by CPU capability.
-#define FATHOM_VECTOR_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+/// starts, like LibTorch's dispatch by CPU capability. Version 3 of x86-64 has AVX2 and fused
+/// multiply-adds, version 4 also AVX-512.
+#define FATHOM_VECTOR_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FATHOM_VECTOR_CLONES
 #endif
@@ -15,3 +17,6 @@
 #else
 #define FATHOM_INDEPENDENT
 #endif
+/// Before a loop over an array of Lanes (lanes.h): GCC keeps the array in registers only if it
+/// unrolls the loop early.
+#define FATHOM_UNROLLED _Pragma("GCC unroll 8")

@@ -63,6 +63,7 @@ std::unique_ptr<Op> make_additive_attention(Fields& fields, Pass pass) {
          return {fused_additive_attention(in[0], in[1], in[2], in[3],
                                           mask ? std::optional(in[4]) : std::nullopt)};
        },
+       .native_on = {fixtures::Device::kCpu},
        // seq2seq, which has no mask, runs the composite.
        .native_in_steps =
            mask ? std::vector{fixtures::Device::kCpu} : std::vector<fixtures::Device>{}},

@@ -5,6 +5,7 @@
 #include "ops/core/buffer.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
+#include "ops/kernels/skinny_linear.h"
 
 namespace fathom::ops {
 namespace {
@@ -60,8 +61,22 @@ class Matmul final : public Op {
     return [=, bias = in[2]]() -> Tensors { return {at::addmm(bias, a, b)}; };
   }
 
+  Call native(const Tensors& in) const override {
+    if (!is_skinny()) return nullptr;
+    std::optional<at::Tensor> bias;
+    if (shape_.bias) bias = in[2];
+    return
+        [x = in[0], weight = in[1], bias]() -> Tensors { return {skinny_linear(x, weight, bias)}; };
+  }
+
+  bool native_on(fixtures::Device device) const override {
+    return device == fixtures::Device::kCpu;
+  }
+
   std::vector<Backend> backends() const override {
-    return {Backend::kTorch, Backend::kOneDnn, Backend::kCublas};
+    std::vector<Backend> all{Backend::kTorch, Backend::kOneDnn, Backend::kCublas};
+    if (is_skinny()) all.push_back(Backend::kNative);
+    return all;
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {
@@ -73,6 +88,11 @@ class Matmul final : public Op {
   }
 
  private:
+  /// A dense layer of few samples.
+  bool is_skinny() const {
+    return !shape_.transpose_a && shape_.transpose_b && shape_.m <= kMaxSkinnyRows;
+  }
+
   MatmulShape shape_;
 };
 
@@ -111,7 +131,8 @@ OpType matmul_type() {
           .aten = {"mm", "addmm", "mv", "addmv"},
           .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
           .examples = {R"({"m": 5, "n": 7, "k": 3})",
-                       R"({"m": 13, "n": 1, "k": 11, "transpose_b": true})"},
+                       R"({"m": 13, "n": 1, "k": 11, "transpose_b": true})",
+                       R"({"m": 7, "n": 5, "k": 19, "transpose_b": true, "bias": true})"},
           .fields = fields_of<MatmulShape>,
           .make = make_op<Matmul, MatmulShape>,
           .match = match_matmul};

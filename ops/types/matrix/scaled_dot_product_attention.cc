@@ -11,6 +11,7 @@
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/kernels/decode_attention.h"
 
 namespace fathom::ops {
 namespace {
@@ -54,7 +55,7 @@ struct AttentionShape {
 /// keys, heads, width], as a layer projects them. The mask is 0 where a query sees a key, else
 /// -infinity. Forward: {q, k, v} or {q, k, v, mask} gives {y}, of the shape of q. Backward: these
 /// and g, of the shape of y, give {dq, dk, dv}. No vendor's rows: their libraries have it in graphs
-/// only.
+/// only. One query, as in decoding, has a native kernel.
 class ScaledDotProductAttention final : public Op {
  public:
   ScaledDotProductAttention(AttentionShape shape, Pass pass)
@@ -105,12 +106,33 @@ class ScaledDotProductAttention final : public Op {
     return gradient_call(forward, leaves, {in.back()});
   }
 
+  Call native(const Tensors& in) const override {
+    if (!is_decoding()) return nullptr;
+    return [q = in[0].transpose(1, 2), k = in[1].transpose(1, 2),
+            v = in[2].transpose(1, 2)]() -> Tensors {
+      return {decode_attention(q, k, v).transpose(1, 2)};
+    };
+  }
+
+  bool native_on(fixtures::Device device) const override {
+    return device == fixtures::Device::kCpu;
+  }
+
+  std::vector<Backend> backends() const override {
+    if (is_decoding()) return {Backend::kTorch, Backend::kNative};
+    return {Backend::kTorch};
+  }
+
   /// The gradients pass through a chain of rounded results.
   double tolerance_factor(fixtures::Precision /*precision*/) const override {
     return pass_ == Pass::kBackward ? 4 : 1;
   }
 
  private:
+  bool is_decoding() const {
+    return pass_ == Pass::kForward && shape_.queries == 1 && shape_.mask.empty() && !shape_.causal;
+  }
+
   AttentionShape shape_;
   Pass pass_;
 };

@@ -42,6 +42,7 @@ std::unique_ptr<Op> make_add_layer_norm(Fields& fields, Pass pass) {
          const auto [sum, normalised] = fused_add_layer_norm(in[0], in[1], in[2], in[3], kEpsilon);
          return {sum, normalised};
        },
+       .native_on = {fixtures::Device::kCpu},
        .native_in_steps = {fixtures::Device::kCpu}},
       pass);
 }

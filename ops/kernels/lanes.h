@@ -1,0 +1,40 @@
+#pragma once
+
+#include <c10/util/BFloat16.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace fathom::ops {
+
+/// 32 bytes of T in a register, which GCC and Clang add and multiply with the vector instructions
+/// of the function's target: one register of AVX2 or AVX-512, two of SSE.
+template <typename T>
+using Lanes __attribute__((vector_size(32))) = T;
+
+template <typename T>
+constexpr int64_t kLanes = 32 / sizeof(T);
+
+// References, not values: the ABI of a vector as a value depends on the target.
+
+/// Loads elements of type T or bfloat16, which is the upper half of a float.
+template <typename T, typename S>
+[[gnu::always_inline]] inline void load(const S* from, Lanes<T>& to) {
+  if constexpr (std::is_same_v<S, c10::BFloat16>) {
+    uint16_t halves __attribute__((vector_size(16)));
+    std::memcpy(&halves, from, sizeof halves);
+    const Lanes<uint32_t> wide = __builtin_convertvector(halves, Lanes<uint32_t>) << 16;
+    std::memcpy(&to, &wide, sizeof to);
+  } else {
+    std::memcpy(&to, from, sizeof to);
+  }
+}
+
+template <typename T>
+[[gnu::always_inline]] inline T sum(const Lanes<T>& lanes) {
+  T total = lanes[0];
+  for (int64_t i = 1; i < kLanes<T>; ++i) total += lanes[i];
+  return total;
+}
+
+}  // namespace fathom::ops

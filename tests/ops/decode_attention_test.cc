@@ -1,0 +1,75 @@
+#include "ops/kernels/decode_attention.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/randn_like.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fixtures/machine/device.h"
+
+namespace fathom::ops {
+namespace {
+
+/// Largest error against softmax(q · kᵀ / sqrt(D)) · v in float64.
+double error(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+  const auto heads = [](const at::Tensor& tensor) {
+    return tensor.to(at::kDouble).flatten(0, 1);  // [N * H, positions, D]
+  };
+  const at::Tensor scores =
+      at::bmm(heads(q), heads(k).transpose(1, 2)) / std::sqrt(static_cast<double>(q.size(3)));
+  const at::Tensor expected = at::bmm(scores.softmax(2), heads(v)).view(q.sizes());
+  const at::Tensor found = decode_attention(q, k, v);
+  EXPECT_EQ(found.scalar_type(), q.scalar_type());
+  return (found.to(at::kDouble) - expected).abs().max().item<double>();
+}
+
+/// Keys and widths below a pass of the kernel, of whole passes, and with a remainder.
+TEST(DecodeAttention, AttendsToEveryKey) {
+  at::manual_seed(3);
+  for (const int threads : {1, 2}) {
+    fixtures::set_threads(threads);
+    for (const int64_t keys : {1, 8, 203}) {
+      for (const int64_t width : {3, 64, 77}) {
+        const at::Tensor k = at::randn({2, 3, keys, width});
+        EXPECT_LT(error(at::randn({2, 3, 1, width}), k, at::randn_like(k)), 1e-5)
+            << keys << " x " << width;
+      }
+    }
+  }
+}
+
+/// As a layer projects them: [N, positions, heads, D].
+TEST(DecodeAttention, TakesRowsThatAreApart) {
+  at::manual_seed(3);
+  const at::Tensor k = at::randn({2, 37, 3, 16}).transpose(1, 2);
+  EXPECT_LT(error(at::randn({2, 1, 3, 16}).transpose(1, 2), k, at::randn_like(k)), 1e-5);
+  const at::Tensor across = at::randn({2, 3, 16, 37}).transpose(2, 3);
+  EXPECT_LT(error(at::randn({2, 3, 1, 16}), across, across), 1e-5);
+}
+
+TEST(DecodeAttention, SumsBfloat16InFloat) {
+  at::manual_seed(3);
+  const auto draw = [](int64_t positions) {
+    return at::randn({2, 3, positions, 24}).to(at::kBFloat16);
+  };
+  EXPECT_LT(error(draw(1), draw(50), draw(50)), 0.008);
+}
+
+/// Scores of hundreds, of which a softmax without the largest one's would overflow.
+TEST(DecodeAttention, DoesNotOverflow) {
+  at::manual_seed(3);
+  const at::Tensor k = at::randn({1, 2, 9, 8}) * 100;
+  EXPECT_LT(error(at::randn({1, 2, 1, 8}) * 10, k, at::randn_like(k)), 1e-3);
+}
+
+TEST(DecodeAttention, LeavesSeveralQueriesToLibTorch) {
+  at::manual_seed(3);
+  const at::Tensor k = at::randn({2, 3, 9, 8});
+  EXPECT_LT(error(at::randn({2, 3, 4, 8}), k, at::randn_like(k)), 1e-5);
+}
+
+}  // namespace
+}  // namespace fathom::ops

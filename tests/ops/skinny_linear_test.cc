@@ -1,0 +1,55 @@
+#include "ops/kernels/skinny_linear.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <gtest/gtest.h>
+
+#include "fixtures/machine/device.h"
+
+namespace fathom::ops {
+namespace {
+
+/// Largest error in units of the largest element of the result in float64.
+double error(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+  const auto exact = [](const at::Tensor& tensor) { return tensor.to(at::kDouble); };
+  const at::Tensor expected =
+      at::linear(exact(x), exact(weight), bias ? std::optional(exact(*bias)) : std::nullopt);
+  const at::Tensor found = skinny_linear(x, weight, bias);
+  EXPECT_EQ(found.scalar_type(), x.scalar_type());
+  EXPECT_EQ(found.sizes(), expected.sizes());
+  return ((exact(found) - expected).abs().max() / expected.abs().max()).item<double>();
+}
+
+/// Widths below a vector, of whole vectors, and with a remainder.
+TEST(SkinnyLinear, IsALinearLayerOfAnyFewRows) {
+  at::manual_seed(3);
+  for (const int threads : {1, 2}) {
+    fixtures::set_threads(threads);
+    for (int64_t rows = 1; rows <= kMaxSkinnyRows; ++rows) {
+      for (const int64_t inputs : {1, 64, 333}) {
+        const at::Tensor x = at::randn({rows, inputs});
+        const at::Tensor weight = at::randn({257, inputs});
+        EXPECT_LT(error(x, weight, std::nullopt), 1e-6) << rows << " x " << inputs;
+        EXPECT_LT(error(x, weight, at::randn({257})), 1e-6) << rows << " x " << inputs;
+      }
+    }
+  }
+}
+
+TEST(SkinnyLinear, SumsBfloat16InFloat) {
+  at::manual_seed(3);
+  const at::Tensor x = at::randn({5, 333}).to(at::kBFloat16);
+  const at::Tensor weight = at::randn({29, 333}).to(at::kBFloat16);
+  EXPECT_LT(error(x, weight, at::randn({29}).to(at::kBFloat16)), 0.004);  // 2^-8: the result's
+}
+
+TEST(SkinnyLinear, TakesOtherLayoutsAndMoreRows) {
+  at::manual_seed(3);
+  const at::Tensor weight = at::randn({40, 13}).t();
+  EXPECT_LT(error(at::randn({40, 3}).t(), weight, std::nullopt), 1e-6);
+  EXPECT_LT(error(at::randn({kMaxSkinnyRows + 1, 40}), weight, std::nullopt), 1e-6);
+}
+
+}  // namespace
+}  // namespace fathom::ops
