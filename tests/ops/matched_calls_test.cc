@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
         ExpectedMatch{"relu", [](const at::Tensor& x) { return at::relu(x); }, "relu", kForward,
                       R"({"sizes":[6,5]})"},
         ExpectedMatch{"relu_", [](const at::Tensor& x) { return x.relu_(); }, "relu", kForward,
-                      R"({"sizes":[6,5]})"},
+                      R"({"sizes":[6,5],"in_place":true})"},
         ExpectedMatch{"clamp_min", [](const at::Tensor& x) { return x.clamp_min(0); }, "relu",
                       kForward, R"({"sizes":[6,5]})"},
         ExpectedMatch{"clamp_min_of_one", [](const at::Tensor& x) { return x.clamp_min(1); }, "",

@@ -14,6 +14,7 @@ struct Known {
 TEST(OpCost, CountsEveryOperandOnce) {
   const std::vector<Known> known{
       {{"relu", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
+      {{"relu", kForward, R"({"sizes": [3, 5], "in_place": true})"}, 0, 4 * 30},
       {{"relu", kBackward, R"({"sizes": [3, 5]})"}, 0, 4 * 45},
       {{"gelu", kForward, R"({"sizes": [3, 5]})"}, 0, 4 * 30},
       {{"gelu", kBackward, R"({"sizes": [3, 5], "tanh": true})"}, 0, 4 * 45},

@@ -1,5 +1,5 @@
-// Element-wise ops. In-place forms are timed out of place (but add_): repeated calls would overflow
-// or vanish.
+// Element-wise ops. An in-place call that would overflow or vanish if repeated is timed out of
+// place.
 #include <ATen/ExpandUtils.h>
 #include <ATen/TensorOperators.h>
 
@@ -28,13 +28,13 @@ struct ElementwiseShape {
     fields.sizes("sizes", x);
     if (rule->with_number == nullptr) {
       y = x;
-      return;
+    } else {
+      fields.sizes("other", y, x, "sizes");
+      fields.flag("number", number);
     }
-    fields.sizes("other", y, x, "sizes");
-    fields.flag("number", number);
     const bool fits = at::are_expandable(x, y);
     fields.require(fits, "\"other\" does not broadcast with \"sizes\"");
-    if (!rule->accumulates) return;
+    if (rule->in_place == nullptr) return;
     fields.flag("in_place", in_place);
     fields.require(!in_place || (!number && fits && at::infer_size(x, y) == x),
                    "\"in_place\" is true, expected an \"other\" that fits into \"sizes\"");
@@ -93,16 +93,19 @@ class Elementwise final : public Op {
         return {backward(gradient, result, operands)};
       };
     }
-    if (shape_.in_place) return [x = in[0], y = in[1]]() -> Tensors { return {x.add_(y)}; };
+    if (shape_.in_place) {
+      return [in_place = rule_.in_place, in]() -> Tensors { return {in_place(in)}; };
+    }
     if (shape_.number) {
       return [with_number = rule_.with_number, x = in[0]]() -> Tensors { return {with_number(x)}; };
     }
     return [forward = rule_.forward, in]() -> Tensors { return {forward(in)}; };
   }
 
-  bool in_place() const override { return shape_.in_place; }
+  bool in_place() const override { return shape_.in_place && !backward_; }
 
-  /// Vendors' binary ops broadcast only the second operand.
+  /// Vendors' binary ops broadcast only the second operand. A vendor's unary op writes its result
+  /// into another buffer, also where LibTorch's works in place.
   std::vector<Backend> backends() const override {
     const bool two_tensors = shape_.has_two_tensors();
     const bool vendor = two_tensors ? rule_.binary_kind && !shape_.in_place && out_ == shape_.x
@@ -167,9 +170,9 @@ std::vector<MatchedOp> match(const Rule& rule, const ObservedCall& call) {
     if (!shape.number) {
       if (!is_plain(y)) return {};
       shape.y = spanned_sizes(y.toTensor());
-      shape.in_place = rule.accumulates && call.name.ends_with('_');
     }
   }
+  shape.in_place = rule.in_place != nullptr && !shape.number && call.name.ends_with('_');
   return {matched(call, std::move(shape))};
 }
 
@@ -183,9 +186,9 @@ std::vector<std::string_view> examples(const Rule& rule) {
           R"({"sizes": [1], "other": [17]})", R"({"sizes": [64, 257], "number": true})"})
       rows.emplace_back(row);
   }
-  if (rule.accumulates) {
+  if (rule.in_place != nullptr) {
     rows.emplace_back(R"({"sizes": [5, 7], "in_place": true})");
-    rows.emplace_back(R"({"sizes": [5, 7], "other": [5, 1], "in_place": true})");
+    if (rule.binary()) rows.emplace_back(R"({"sizes": [5, 7], "other": [5, 1], "in_place": true})");
   }
   return rows;
 }

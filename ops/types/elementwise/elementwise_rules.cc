@@ -81,6 +81,7 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .backward = [](const at::Tensor& g, const at::Tensor& result,
                       const Tensors& /*in*/) { return at::threshold_backward(g, result, 0); },
        .is_type = is_relu,
+       .in_place = [](const Tensors& in) { return in[0].relu_(); },
        .unary_kind = Unary::kRelu},
       {.name = "clipped_relu",
        .aten = {"hardtanh", "hardtanh_", "hardtanh_backward"},
@@ -90,6 +91,11 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .backward = [](const at::Tensor& g, const at::Tensor& /*result*/,
                       const Tensors& in) { return at::hardtanh_backward(g, in[0], 0, kClip); },
        .is_type = is_clipped_relu,
+       .in_place =
+           [](const Tensors& in) {
+             at::Tensor x = in[0];
+             return at::hardtanh_(x, 0, kClip);
+           },
        .unary_kind = Unary::kClamp,
        .constants = {0, kClip}},
       {.name = "sigmoid",
@@ -114,7 +120,7 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .flops = 1,
        .forward = [](const Tensors& in) { return at::add(in[0], in[1]); },
        .with_number = [](const at::Tensor& x) { return at::add(x, kNumber); },
-       .accumulates = true,
+       .in_place = [](const Tensors& in) { return in[0].add_(in[1]); },
        .unary_kind = Unary::kLinear,
        .constants = {1, kNumber},
        .binary_kind = Binary::kAdd},

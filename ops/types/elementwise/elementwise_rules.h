@@ -28,8 +28,9 @@ struct ElementwiseRule {
                          const Tensors& in) = nullptr;
   /// Whether a call to one of `aten` is of this type; null where all calls are.
   bool (*is_type)(const ObservedCall& call) = nullptr;
-  bool loss = false;         ///< the result is one number
-  bool accumulates = false;  ///< has an in-place form, with which autograd sums gradients
+  /// The in-place form, if repeated calls neither overflow nor vanish; else null.
+  at::Tensor (*in_place)(const Tensors& in) = nullptr;
+  bool loss = false;  ///< the result is one number
 
   /// The op in a vendor's library. `unary_kind` also serves the form with a plain number.
   std::optional<UnaryProblem::Kind> unary_kind = {};
