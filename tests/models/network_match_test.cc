@@ -8,6 +8,7 @@
 #include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gru.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/max_pool2d.h>
@@ -62,6 +63,13 @@ std::vector<RealCall> real_calls() {
        },
        {{kForward, R"({"n":1,"c":3,"k":2,"image":[5,5],"kernel":[3,3]})"},
         {Pass::kWgrad, R"({"n":1,"c":3,"k":2,"image":[5,5],"kernel":[3,3]})"}}},
+      {"matmul",  // a layer with one output
+       [] {
+         return at::linear(leaf({3, 5}), leaf({1, 5}), leaf({1}));
+       },
+       {{kForward, R"({"m":3,"n":1,"k":5,"transpose_b":true,"bias":true})"},
+        {Pass::kDgrad, R"({"m":3,"n":5,"k":1})"},
+        {Pass::kWgrad, R"({"m":1,"n":5,"k":3,"transpose_a":true})"}}},
       {"max_pool",
        [] {
          return at::max_pool2d(leaf({2, 3, 9, 7}), {3, 3}, {2, 2}, {1, 1});

@@ -96,7 +96,11 @@ class Matmul final : public Op {
   MatmulShape shape_;
 };
 
-bool is_transposed(const at::Tensor& matrix) { return matrix.stride(0) < matrix.stride(1); }
+/// A row that is a transposed column has two strides of 1.
+bool is_transposed(const at::Tensor& matrix) {
+  return matrix.stride(0) < matrix.stride(1) ||
+         (matrix.size(0) == 1 && matrix.size(1) > 1 && matrix.stride(0) == 1);
+}
 
 /// mm(a, b) and addmm(bias, a, b); mv(a, x) and addmv(bias, a, x) as x · aᵀ.
 std::vector<MatchedOp> match_matmul(const ObservedCall& call) {
