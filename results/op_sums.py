@@ -8,6 +8,7 @@ Prints a Markdown table with one line per step on the CPU:
 
 - the time of the step
 - the sum of its ops: the time of each op row times its calls per step
+- the ratio of the sum to the step, and the same with cold rows (--fathom_cache=hot,cold), for ops that have them
 - the share of the profiled step in op types without op rows
 - the share of the profiled step between ops
 - the op types with the largest difference between their time in the profiled step and their sum
@@ -41,8 +42,9 @@ def split(benchmarks):
         if kind(one.name) == "other" or found["device"] != "cpu":
             continue
         if kind(one.name) == "op":
-            if found["backend"] in BACKENDS and found["cache"] == "hot":
-                rows = separate[setting(one.name)].setdefault(tuple(parts[1:5]), {})
+            if found["backend"] in BACKENDS:
+                caches = separate[setting(one.name)].setdefault(tuple(parts[1:5]), {"hot": {}})
+                rows = caches.setdefault(found["cache"], {})
                 rows[backend_rank(found["backend"], one.median("in_steps"))] = one
             continue
         key = setting(one.name), parts[1]
@@ -52,17 +54,18 @@ def split(benchmarks):
     return steps, inside, separate
 
 
-def sums_by_type(ops, mode):
-    """Sum of the op rows of each op type, in microseconds per step."""
+def sums_by_type(ops, mode, cache):
+    """Sum of the op rows of each op type, in microseconds per step. An op without a cold row counts with its hot one."""
     times = collections.Counter()
-    for (op_type, *_), rows in ops.items():
-        row = rows[min(rows)]
-        times[op_type] += row.us * row.median(CALLS[mode], 0)
+    for (op_type, *_), caches in ops.items():
+        if rows := caches.get(cache, caches["hot"]):
+            row = rows[min(rows)]
+            times[op_type] += row.us * row.median(CALLS[mode], 0)
     return times
 
 
-def line(key, step, types, sums):
-    """One line of the table. `types` are the rows of the profiled step, `sums` those of `sums_by_type`."""
+def line(key, step, types, sums, cold):
+    """One line of the table. `types` are the rows of the profiled step, `sums` and `cold` those of `sums_by_type`."""
     (workload, *_), mode = key
     profiled = sum(row.us for row in types.values())
     shares = {op_type: 100 * row.us / profiled for op_type, row in types.items()}
@@ -80,6 +83,7 @@ def line(key, step, types, sums):
         f"{step / 1e3:.4g}",
         f"{total / 1e3:.4g}",
         f"{total / step:.3f}",
+        f"{sum(cold.values()) / step:.3f}" if cold else "",
         ", ".join(named) or ("none" if types else ""),
         f"{between:.1f}" if types else "",
         ", ".join(differing) or ("none" if types else ""),
@@ -97,15 +101,18 @@ def table(benchmarks):
     """The lines of the table. Steps without op rows are left out."""
     steps, inside, separate = split(benchmarks)
     lines = [
-        "| step | ms | sum of its ops, ms | ratio | % in op types without rows | % between ops "
+        "| step | ms | sum of its ops, ms | ratio | ratio, cold | % in op types without rows | % between ops "
         "| time in the step minus sum, % of the step |",
-        "|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for key, (_, step) in steps.items():
         common, mode = key
-        sums = sums_by_type(separate.get(common, {}), mode)
-        if sums:
-            lines.append(line(key, step, inside[key], sums))
+        ops = separate.get(common, {})
+        hot = sums_by_type(ops, mode, "hot")
+        has_cold = any("cold" in caches for caches in ops.values())
+        cold = sums_by_type(ops, mode, "cold") if has_cold else {}
+        if hot:
+            lines.append(line(key, step, inside[key], hot, cold))
     return lines
 
 

@@ -52,14 +52,23 @@ def test_takes_what_the_workloads_run(tmp_path):
             row(OP.format("lrn/net/a/forward", "native"), 30, calls_per_model_step=1),
             row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1),
             row(OP.format("matmul/net/a/forward", "onednn"), 5, calls_per_model_step=1),
-            row(
-                OP.format("matmul/net/a/forward", "torch").replace("hot", "cold"),
-                999,
-                calls_per_model_step=1,
-            ),
         ],
     )
-    assert train[3] == "0.800"
+    assert train[3:5] == ["0.800", ""]
+
+
+def test_adds_cold_rows_apart(tmp_path):
+    cold = OP.replace("hot", "cold")
+    (*_, train) = lines(
+        tmp_path,
+        [
+            row(STEP.format("train"), 100),
+            row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1),
+            row(cold.format("matmul/net/a/forward", "torch"), 60, calls_per_model_step=1),
+            row(OP.format("gather/net/a/forward", "torch"), 20, calls_per_model_step=1),
+        ],
+    )
+    assert train[3:5] == ["0.700", "0.800"]
 
 
 def test_rows_say_whose_code_steps_run(tmp_path):
@@ -86,7 +95,7 @@ def test_says_what_has_no_rows_and_what_moved(tmp_path):
             row(OP.format("matmul/net/a/forward", "torch"), 60, calls_per_model_step=1),
         ],
     )
-    assert train[4:] == ["cumsum 20.0", "10.0", "matmul +10.0"]
+    assert train[5:] == ["cumsum 20.0", "10.0", "matmul +10.0"]
 
 
 def test_takes_medians_of_repetitions(tmp_path):
@@ -141,4 +150,4 @@ def test_of_several_batch_sizes_the_first_counts(tmp_path):
             row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1),
         ],
     )
-    assert found[1] == "0.1" and found[5] == "10.0"
+    assert found[1] == "0.1" and found[6] == "10.0"
