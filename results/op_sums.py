@@ -8,7 +8,8 @@ Prints a Markdown table with one line per step on the CPU:
 
 - the time of the step
 - the sum of its ops: the time of each op row times its calls per step
-- the ratio of the sum to the step, and the same with cold rows (--fathom_cache=hot,cold), for ops that have them
+- the ratio of the sum to the step
+- if the file has cold rows (--fathom_cache=hot,cold), the same ratio with them; ops without a cold row count as hot
 - the share of the profiled step in op types without op rows
 - the share of the profiled step between ops
 - the op types with the largest difference between their time in the profiled step and their sum

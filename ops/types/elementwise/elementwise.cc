@@ -1,5 +1,5 @@
-// Element-wise ops. An in-place call that would overflow or vanish if repeated is timed out of
-// place.
+// Element-wise ops. In-place calls whose values would overflow or vanish if they were repeated are
+// timed out of place.
 #include <ATen/ExpandUtils.h>
 #include <ATen/TensorOperators.h>
 

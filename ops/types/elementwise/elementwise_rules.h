@@ -28,7 +28,7 @@ struct ElementwiseRule {
                          const Tensors& in) = nullptr;
   /// Whether a call to one of `aten` is of this type; null where all calls are.
   bool (*is_type)(const ObservedCall& call) = nullptr;
-  /// The in-place form, if repeated calls neither overflow nor vanish; else null.
+  /// The in-place form; null where repeated calls would let the values overflow or vanish.
   at::Tensor (*in_place)(const Tensors& in) = nullptr;
   bool loss = false;  ///< the result is one number
 
