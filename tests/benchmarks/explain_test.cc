@@ -8,6 +8,7 @@
 #include "benchmarks/explain/explain_findings.h"
 #include "benchmarks/explain/explain_json.h"
 #include "benchmarks/explain/explain_text.h"
+#include "benchmarks/machine/peaks.h"
 #include "benchmarks/rows/rows.h"
 #include "tests/benchmarks/parsed_options.h"
 
@@ -278,9 +279,10 @@ TEST(ExplainRows, RunColdWhereHotFitsTheCaches) {
   const auto with = [&](const char* filter) { return filtered(rows, filter).size(); };
   EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:torch"), 1U);
   EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:onednn"), 0U);
-  // 2.9 GB of parameters, gradients and velocities.
   EXPECT_EQ(with("^op/momentum/vgg/.*cache:hot/backend:torch"), 1U);
-  EXPECT_EQ(with("^op/momentum/vgg/.*cache:cold"), 0U);
+  // The update moves 2.9 GB. It reads and writes what it changes, so its buffers are half of that.
+  const double caches = last_level_cache_bytes(fixtures::Device::kCpu, fixtures::usable_cores());
+  EXPECT_EQ(with("^op/momentum/vgg/.*cache:cold"), 2.9e9 / 2 < kBeyondCache * caches ? 1U : 0U);
 }
 
 }  // namespace

@@ -29,13 +29,16 @@ def test_decoding_has_its_tokens_and_its_share_of_bandwidth(tmp_path):
     out = tmp_path / "out.json"
     arguments = ["--benchmark_filter=^gpt2_decode/", "--fathom_batch=2"]
     assert run(*QUICK, *arguments, f"--benchmark_out={out}").returncode == 0
-    (row,) = read_json(out)["benchmarks"]
+    (row,), context = (read_json(out)[key] for key in ("benchmarks", "context"))
     seconds = row["real_time"] * 1e-6
     assert math.isclose(row["tokens_per_second"] * seconds, 2)  # one for each sequence
     cache = 2 * 12 * 2 * 513 * 768  # keys and values of 12 layers and 2 sequences
     weights = row["params"] - 1024 * 768  # without the table of positions
     assert math.isclose(row["bytes"] * seconds, 4 * (weights + cache))
-    assert row["bytes_pct_peak"] > 0
+    largest = max((level["size"] for level in context["caches"]), default=0)
+    # A share of the memory's bandwidth needs data well beyond the caches.
+    assert ("bytes_pct_peak" in row) == (4 * (weights + cache) >= 4 * largest)
+    assert row.get("bytes_pct_peak", 1) > 0
 
 
 def test_context_has_versions_machine_and_settings(tmp_path):
