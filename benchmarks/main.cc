@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -140,9 +141,28 @@ class TableContext final : public ResultSink {
   void add(const RowResult& /*result*/) override {}
 };
 
-/// Does what benchmark::RunSpecifiedBenchmarks() does, but runs each row in its own process.
-void run_isolated(const std::vector<Row>& rows, const Options& options, Peaks& peaks,
-                  Progress& progress, Reporter& reporter) {
+/// Passes on the runs of a part of the rows, the one that begins at row `first`.
+class PartReporter final : public benchmark::BenchmarkReporter {
+ public:
+  PartReporter(Reporter& whole, std::size_t first)
+      : whole_(whole), first_(static_cast<int64_t>(first)) {}
+
+  bool ReportContext(const Context& /*context*/) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    std::vector<Run> placed = runs;
+    for (auto& run : placed) run.family_index += first_;
+    whole_.ReportRuns(placed);
+  }
+
+ private:
+  Reporter& whole_;
+  int64_t first_;
+};
+
+/// Does what benchmark::RunSpecifiedBenchmarks() does, but runs those rows in their own processes
+/// that is_isolated() names.
+void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const Options& options,
+              Peaks& peaks, Progress& progress, Loop& loop, Reporter& reporter) {
   benchmark::BenchmarkReporter::Context context;
   context.name_field_width = 0;
   for (const auto& row : rows) {
@@ -151,10 +171,20 @@ void run_isolated(const std::vector<Row>& rows, const Options& options, Peaks& p
   }
   reporter.ReportContext(context);
   const Isolation isolation(options, peak_context(rows, peaks));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto tick = [&] { progress.show(rows[i].name, "running"); };
-    tick();
-    reporter.pass_on(isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
+  const auto isolated = [&](const Row& row) { return is_isolated(options, row); };
+  for (std::size_t i = 0; i < rows.size();) {
+    if (isolated(rows[i])) {
+      const auto tick = [&] { progress.show(rows[i].name, "running"); };
+      tick();
+      reporter.pass_on(isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
+      ++i;
+      continue;
+    }
+    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto count = static_cast<std::size_t>(std::find_if(begin, rows.end(), isolated) - begin);
+    PartReporter part(reporter, i);
+    loop.run_all(std::span(rows).subspan(i, count), records.subspan(i, count), part);
+    i += count;
   }
   reporter.Finalize();
 }
@@ -198,17 +228,19 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     progress.start(expected_seconds(rows, peaks));
     if (options.study) progress.announce();
   });
-  if (options.isolate && !lists_tests(options.google_benchmark)) {
-    run_isolated(rows, options, peaks, progress, reporter);
+  Loop loop(
+      peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
+      options.data.warn);
+  const bool isolates = std::any_of(rows.begin(), rows.end(),
+                                    [&](const Row& row) { return is_isolated(options, row); });
+  if (isolates && !lists_tests(options.google_benchmark)) {
+    run_rows(rows, records, options, peaks, progress, loop, reporter);
   } else {
-    Loop loop(
-        peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
-        options.data.warn);
     loop.run_all(rows, records, reporter);
-    if (options.explain) explainer.measure_again(*options.explain, loop);
-    progress.wipe();
-    benchmark::Shutdown();
   }
+  if (options.explain) explainer.measure_again(*options.explain, loop);
+  progress.wipe();
+  benchmark::Shutdown();
   if (options.explain) print_and_write(options, explainer.explanations(*options.explain));
   return display.failures() > 0 ? kBenchmarkFailed : kOk;
 }
@@ -242,6 +274,7 @@ int run(int argc, char** argv) {
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
     drop_refused(chosen, vendor_refusal, options.data.warn);
   if (chosen.empty()) return nothing_matched(filter, all);
+  if (!lists_tests(options.google_benchmark)) expect_one_task(options, chosen);
   if (!options.record.empty()) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);
 }

@@ -9,6 +9,8 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
 
+FAULTY_KERNELS = pathlib.Path(PROGRAM).resolve().parent / "faulty_kernels.so"
+
 # Options for quick runs: a row takes milliseconds, a run about one second.
 QUICK = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.01"]
 ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]

@@ -141,8 +141,8 @@ std::optional<double> ExplainedOp::best() const {
   return own && others ? std::min(*own, *others) : own;
 }
 
-std::optional<ops::Backend> ExplainedOp::other() const {
-  std::optional<ops::Backend> fastest;
+std::optional<std::string> ExplainedOp::other() const {
+  std::optional<std::string> fastest;
   for (const auto& [backend, us] : hot_us) {
     if (backend != in_steps && (!fastest || us < hot_us.at(*fastest))) fastest = backend;
   }

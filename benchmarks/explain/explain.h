@@ -62,24 +62,24 @@ struct ExplainedOp {
   std::string type;
   std::string layer;
   ops::Pass pass;
-  int64_t count;                          ///< calls a step
-  std::string key;                        ///< ops::ShapeRow::key()
-  ops::Backend in_steps;                  ///< the backend that the workload runs
-  std::map<ops::Backend, double> hot_us;  ///< a call run separately, data in the caches
-  std::optional<double> cold_us = {};     ///< a call of in_steps, data in memory
-  std::optional<PeakShare> peak = {};     ///< of in_steps, hot
+  int64_t count;                         ///< calls a step
+  std::string key;                       ///< ops::ShapeRow::key()
+  std::string in_steps;                  ///< the backend that the workload runs
+  std::map<std::string, double> hot_us;  ///< a call run separately, data in the caches
+  std::optional<double> cold_us = {};    ///< a call of in_steps, data in memory
+  std::optional<PeakShare> peak = {};    ///< of in_steps, hot
   // What others took of a call of in_steps, hot and cold.
   std::optional<double> hot_taken_us = {};
   std::optional<double> cold_taken_us = {};
   std::string row = {};  ///< the name of the row of hot_us.at(in_steps)
 
   // Microseconds of `count` calls.
-  std::optional<double> hot() const;          ///< on in_steps
-  std::optional<double> cold() const;         ///< on in_steps
-  double least_hot() const;                   ///< hot() less what others may have taken
-  std::optional<double> best() const;         ///< on the fastest backend
-  std::optional<ops::Backend> other() const;  ///< the fastest of the other backends
-  std::optional<double> other_us() const;     ///< on other()
+  std::optional<double> hot() const;         ///< on in_steps
+  std::optional<double> cold() const;        ///< on in_steps
+  double least_hot() const;                  ///< hot() less what others may have taken
+  std::optional<double> best() const;        ///< on the fastest backend
+  std::optional<std::string> other() const;  ///< the fastest of the other backends
+  std::optional<double> other_us() const;    ///< on other()
 };
 
 /// The ops that one LibTorch call computes, such as a convolution's two gradients: the step has one

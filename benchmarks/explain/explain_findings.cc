@@ -25,8 +25,11 @@ constexpr std::array<std::string_view, 5> kOwners{"LibTorch's", "oneDNN's", "cuB
                                                   "fathom_bench's own"};
 static_assert(kOwners.size() == ops::kBackendNames.size());
 
-std::string owner(ops::Backend backend) {
-  return std::string(kOwners[static_cast<std::size_t>(backend)]);
+/// Whose kernels a backend runs. A user's library has another name.
+std::string owner(const std::string& backend) {
+  const auto& names = ops::kBackendNames;
+  const auto place = std::find(names.begin(), names.end(), backend) - names.begin();
+  return place < std::ssize(names) ? std::string(kOwners[place]) : backend + "'s";
 }
 
 std::string ms(double us) { return significant(us / 1e3) + " ms"; }
@@ -38,8 +41,8 @@ std::string shapes(int count) {
 /// Ops of one type and pass that another backend runs faster.
 struct Slower {
   std::string name;
-  ops::Backend in_steps;
-  std::set<ops::Backend> others;
+  std::string in_steps;
+  std::set<std::string> others;
   int shapes = 0;
   double us = 0;
   double other_us = 0;
@@ -69,7 +72,7 @@ void add_kernels(std::vector<Finding>& all, const Explanation& explanation) {
       if (!hot || !other || op.least_hot() < kFaster * *other || room <= 0) continue;
       const double difference = op.least_hot() - *other;
       const std::string name = op.type + ' ' + std::string(ops::name(op.pass));
-      auto& group = groups[name + ' ' + std::string(ops::name(op.in_steps))];
+      auto& group = groups[name + ' ' + op.in_steps];
       group.name = name;
       group.in_steps = op.in_steps;
       group.others.insert(*op.other());

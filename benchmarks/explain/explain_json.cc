@@ -14,13 +14,9 @@ void put(Json& object, const char* key, const std::optional<double>& value) {
 }
 
 Json json(const ExplainedOp& op) {
-  Json made{{"type", op.type},
-            {"layer", op.layer},
-            {"pass", ops::name(op.pass)},
-            {"count", op.count},
-            {"backend", name(op.in_steps)},
-            {"hot_us", Json::object()}};
-  for (const auto& [backend, us] : op.hot_us) made["hot_us"][std::string(name(backend))] = us;
+  Json made{{"type", op.type},   {"layer", op.layer},      {"pass", ops::name(op.pass)},
+            {"count", op.count}, {"backend", op.in_steps}, {"hot_us", Json::object()}};
+  for (const auto& [backend, us] : op.hot_us) made["hot_us"][backend] = us;
   put(made, "hot_taken_us", op.hot_taken_us);
   put(made, "cold_us", op.cold_us);
   put(made, "cold_taken_us", op.cold_taken_us);

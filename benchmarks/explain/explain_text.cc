@@ -108,14 +108,13 @@ class Text {
       const auto other = line.other_us();
       const auto peak = line.peak();
       const auto tax = line.tax();
-      table.push_back(
-          {line_name(line), std::to_string(count), ms(line.in_step_us), ms(line.hot()),
-           ms(line.cold()),
-           other ? joined(line.ops, [](const ExplainedOp& op) { return name(*op.other()); }) + ' ' +
-                       ms(other)
-                 : "-",
-           peak ? fixed(peak->percent, 1) + ' ' + std::string(peak->of) : "-",
-           tax ? fixed(*tax, 0) : "-"});
+      table.push_back({line_name(line), std::to_string(count), ms(line.in_step_us), ms(line.hot()),
+                       ms(line.cold()),
+                       other ? joined(line.ops, [](const ExplainedOp& op) { return *op.other(); }) +
+                                   ' ' + ms(other)
+                             : "-",
+                       peak ? fixed(peak->percent, 1) + ' ' + std::string(peak->of) : "-",
+                       tax ? fixed(*tax, 0) : "-"});
     }
     return aligned(table);
   }

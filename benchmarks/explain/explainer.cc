@@ -23,6 +23,12 @@ Timing median_time(const std::vector<TimedPass>& repetitions) {
   return *middle;
 }
 
+/// The median step of a run that another process wrote, or the mean of too few for a median.
+double median_us(const Run& run) {
+  const auto median = run.counters.find("p50_us");
+  return median == run.counters.end() ? run.GetAdjustedRealTime() : median->second.value;
+}
+
 /// The larger of an op's shares of the two peaks.
 std::optional<PeakShare> peak_share(const benchmark::UserCounters& counters) {
   std::optional<PeakShare> larger;
@@ -48,8 +54,15 @@ void Explainer::add(const RowResult& result) {
   const auto mean = std::find_if(result.runs.begin(), result.runs.end(),
                                  [](const Run& run) { return run.run_type == Run::RT_Aggregate; });
   const bool whole = result.failures.empty() || mean != result.runs.end();
-  if (!whole || result.repetitions.empty()) return;
+  if (!whole || result.runs.empty()) return;
   const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
+  if (result.repetitions.empty()) {  // another process ran it
+    measured_.insert_or_assign(result.row->name, Measured{.time = {median_us(run), {}},
+                                                          .peak = peak_share(run.counters),
+                                                          .profile = {},
+                                                          .profile_taken_us = {}});
+    return;
+  }
   const TimedPass& last = result.repetitions.back();
   Measured found{.time = median_time(result.repetitions),
                  .peak = peak_share(run.counters),
@@ -106,11 +119,11 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
                      .pass = shape.pass,
                      .count = step.mode == models::Mode::kTrain ? shape.count : shape.infer_count,
                      .key = shape.key(),
-                     .in_steps = row.op->backend,
+                     .in_steps = row.backend,
                      .hot_us = {}});
     }
     ExplainedOp& op = ops[places.at(shape.name())];
-    if (row.op->in_steps) op.in_steps = row.op->backend;
+    if (row.op->in_steps) op.in_steps = row.backend;
     const Measured* found = measured(row);
     if (found == nullptr) continue;
     if (found->measurements > 1) again.push_back(row.name);
@@ -119,7 +132,7 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
       op.cold_taken_us = found->time.taken_us;
     }
     if (row.op->cache == Cache::kCold) continue;
-    op.hot_us[row.op->backend] = found->time.us;
+    op.hot_us[row.backend] = found->time.us;
     if (!row.op->in_steps) continue;
     op.peak = found->peak;
     op.hot_taken_us = found->time.taken_us;

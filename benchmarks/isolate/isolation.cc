@@ -8,7 +8,9 @@
 #include <sstream>
 #include <string_view>
 
+#include "benchmarks/error.h"
 #include "benchmarks/isolate/child.h"
+#include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/preset.h"
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/peaks_json.h"
@@ -32,10 +34,10 @@ constexpr int kFailed = 4;  // the reason is in its errors file
 /// Options of this process that are not passed to a child as they are. A child inherits the choice
 /// of --fathom_gpu with its environment.
 constexpr std::string_view kNotPassed[] = {
-    "--fathom_device",        "--fathom_gpu",       "--fathom_isolate", "--fathom_limit_seconds",
-    "--fathom_limit_gb",      "--fathom_resume",    "--fathom_samples", "--fathom_peaks",
-    "--fathom_machine_check", "--benchmark_filter", "--benchmark_out",  "--benchmark_out_format",
-    "--benchmark_format"};
+    "--fathom_device",   "--fathom_explain",       "--fathom_gpu",           "--fathom_isolate",
+    "--fathom_limit_gb", "--fathom_limit_seconds", "--fathom_machine_check", "--fathom_peaks",
+    "--fathom_resume",   "--fathom_samples",       "--benchmark_filter",     "--benchmark_format",
+    "--benchmark_out",   "--benchmark_out_format"};
 
 constexpr std::string_view kMessagePrefix = "fathom_bench: ";  // of lines on stderr
 
@@ -98,6 +100,22 @@ void resolve_isolation(Options& options) {
   if (options.isolate) refuse_conflicts("--fathom_isolate", kConflicts, options);
 }
 
+bool is_isolated(const Options& options, const Row& row) {
+  return options.isolate || (row.own_process && !options.was_typed("--fathom_isolate"));
+}
+
+void expect_one_task(const Options& options, const std::vector<Row>& rows) {
+  const auto changes =
+      std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.own_process; });
+  if (changes == rows.end() || is_isolated(options, *changes)) return;
+  const bool alone = std::all_of(rows.begin(), rows.end(),
+                                 [&](const Row& row) { return row.subject == rows[0].subject; });
+  if (alone) return;
+  throw UsageError("--fathom_isolate=false: " + changes->name +
+                   " changes LibTorch's kernels for the rows after it; expected a filter that "
+                   "matches no other row");
+}
+
 Isolation::Isolation(const Options& options, const ContextEntries& peaks)
     : options_(options), knows_peaks_(!peaks.empty()) {
   if (knows_peaks_) write_peaks(folder_.path("peaks.json"), peaks);
@@ -145,8 +163,13 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
   all.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");
   all.push_back("--benchmark_out=" + folder_.path("row.json"));
   all.emplace_back("--benchmark_out_format=json");
+  all.emplace_back("--fathom_isolate=false");
   all.emplace_back("--fathom_machine_check=off");
   all.push_back("--fathom_device=" + device_list(options_.devices));
+  const std::string min_time = google_benchmark_value(options_.google_benchmark,
+                                                      "--benchmark_min_time", "BENCHMARK_MIN_TIME",
+                                                      "");  // of a preset
+  if (!min_time.empty()) all.push_back("--benchmark_min_time=" + min_time);
   if (knows_peaks_) all.push_back("--fathom_peaks=" + folder_.path("peaks.json"));
   if (row.samples) all.push_back("--fathom_samples=" + folder_.path("row.samples.jsonl"));
   return all;

@@ -16,6 +16,14 @@ namespace fathom::benchmarks {
 /// option that it excludes.
 void resolve_isolation(Options& options);
 
+/// Whether the row runs in its own process: with --fathom_isolate every row, without it one whose
+/// task changes the process, and with --fathom_isolate=false none.
+bool is_isolated(const Options& options, const Row& row);
+
+/// Throws UsageError where --fathom_isolate=false would run a row whose task changes the process
+/// before or after other rows.
+void expect_one_task(const Options& options, const std::vector<Row>& rows);
+
 /// Runs each row in its own process (--fathom_isolate): a crash, a hang or lack of memory fails
 /// only that row.
 class Isolation {

@@ -57,10 +57,11 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
        "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)")
       ->check(names(fixtures::kPrecisionNames));
   list(app, "--fathom_backend", raw.backends,
-       "runs ops with torch, onednn, cublas, cudnn, native (default: all)")
-      ->check(names(ops::kBackendNames));
+       "runs ops with torch, onednn, cublas, cudnn, native (default: all)");
+  file(app, "--fathom_kernels", options.kernels,
+       "adds rows of steps and ops on your kernels in lib<name>.so");
   list(app, "--fathom_cache", raw.caches,
-       "hot: an op finds its buffers where its last call left them; cold: in memory (default: hot)")
+       "hot: the data of ops in the caches; cold: in memory (default: hot)")
       ->check(names(kCacheNames));
   file(app, "--fathom_shapes", options.shapes, "adds rows with the op shapes of this JSON file");
   choice(app, "--fathom_study", raw.study, kStudyNames,

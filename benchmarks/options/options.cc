@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <stdexcept>
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/options/option_table.h"
 #include "models/table.h"
+#include "ops/backends/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -59,6 +61,35 @@ StepName step_name(const std::string& typed) {
                                  : "; did you mean " + best[0] + "?"));
 }
 
+/// The library of --fathom_kernels, which resolve_for_machine() loads.
+std::shared_ptr<const ops::KernelSet> named_library(const std::string& path) {
+  try {
+    return std::make_shared<const ops::KernelSet>(ops::KernelSet{.name = ops::library_name(path)});
+  } catch (const std::runtime_error& error) {
+    throw UsageError("--fathom_kernels=" + path + ": " + error.what());
+  }
+}
+
+/// The backends of --fathom_backend: ours and that of --fathom_kernels.
+std::vector<ops::Backend> backends(const RawOptions& raw, const Options& options) {
+  std::vector<ops::Backend> found;
+  for (const auto& typed : raw.backends) {
+    if (options.library != nullptr && typed == options.library->name) {
+      found.push_back(ops::Backend::kLibrary);
+      continue;
+    }
+    const auto& names = ops::kBackendNames;
+    if (std::find(names.begin(), names.end(), typed) == names.end()) {
+      std::string known;
+      for (const auto name : names) known += (known.empty() ? "" : ",") + std::string(name);
+      if (options.library != nullptr) known += ',' + options.library->name;
+      throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
+    }
+    found.push_back(value<ops::Backend>(typed, names));
+  }
+  return found;
+}
+
 /// Splits the command line into ours, which it returns, and Google Benchmark's.
 std::vector<std::string> take_arguments(int argc, char** argv, Options& options) {
   std::vector<std::string> ours;
@@ -82,7 +113,8 @@ void convert(const RawOptions& raw, Options& options) {
   options.data.directory = raw.data;
   options.data.fail_at_first_error = raw.data_errors == kDataErrorsNames[1];
   options.data.rom = raw.rom;
-  options.backends = values<ops::Backend>(raw.backends, ops::kBackendNames);
+  if (!options.kernels.empty()) options.library = named_library(options.kernels);
+  options.backends = backends(raw, options);
   options.caches = values<Cache>(raw.caches, kCacheNames);
   options.mkl = value<Mkl>(raw.mkl, kMklNames);
   options.malloc = value<Malloc>(raw.malloc, kMallocNames);

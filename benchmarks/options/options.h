@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "fixtures/machine/precision.h"
 #include "models/layout.h"
 #include "models/mode.h"
+#include "ops/backends/kernel_set.h"
 #include "ops/core/backend.h"
 
 namespace fathom::benchmarks {
@@ -49,7 +51,9 @@ struct Options {
   std::vector<double> batch_scales{1};  ///< factors on Fathom's batch, used without `batches`
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
-  std::vector<Cache> caches;  ///< of op rows
+  std::string kernels;  ///< path of a library of the user's kernels; empty: none
+  std::shared_ptr<const ops::KernelSet> library;  ///< its kernels
+  std::vector<Cache> caches;                      ///< of op rows
   Mkl mkl = Mkl::kStock;
   Malloc malloc = Malloc::kStock;
   models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions

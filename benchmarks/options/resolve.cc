@@ -13,6 +13,7 @@
 #include "fixtures/games/ale.h"
 #include "fixtures/machine/cuda_driver.h"
 #include "fixtures/machine/gpus.h"
+#include "ops/backends/kernel_library.h"
 #include "ops/backends/onednn/library.h"
 
 namespace fathom::benchmarks {
@@ -141,6 +142,29 @@ void resolve_backends(const Options& options) {
   }
 }
 
+constexpr std::array<Conflict, 2> kLibraryConflicts{{
+    {"--fathom_study", "whose rows are the same on every machine"},
+    {"--fathom_record", "which records the ops of LibTorch"},
+}};
+
+/// Finds the kernels of --fathom_kernels.
+void resolve_library(Options& options) {
+  if (options.library == nullptr) return;
+  refuse_conflicts("--fathom_kernels", kLibraryConflicts, options);
+  const std::string flag = "--fathom_kernels=" + options.kernels + ": ";
+  try {
+    options.library = std::make_shared<const ops::KernelSet>(ops::kernel_library(options.kernels));
+  } catch (const std::runtime_error& error) {
+    throw UsageError(flag + error.what());
+  }
+  if (std::none_of(options.devices.begin(), options.devices.end(),
+                   [&](auto device) { return options.library->has_kernels_for(device); })) {
+    throw UsageError(flag + "registers kernels for " +
+                     std::string(name(options.library->operators.begin()->first)) +
+                     ", which is not among the devices of these rows");
+  }
+}
+
 void resolve_data(Options& options) {
   const fixtures::DataSource& data = options.data;
   if (data.synthetic() && data.fail_at_first_error) {
@@ -165,6 +189,7 @@ void resolve_for_machine(Options& options) {
   resolve_threads(options);
   resolve_precisions(options);
   resolve_backends(options);
+  resolve_library(options);
   resolve_graphs_and_layout(options);
   resolve_data(options);
 }

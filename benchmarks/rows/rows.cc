@@ -9,6 +9,7 @@
 #include "benchmarks/tasks/model_task.h"
 #include "benchmarks/tasks/op_task.h"
 #include "models/table.h"
+#include "ops/backends/onednn_kernels.h"
 #include "ops/backends/vendor.h"
 #include "ops/types/shapes.h"
 
@@ -45,9 +46,42 @@ void add_rows(std::vector<Row>& rows, const Options& options, const std::string&
   }
 }
 
+/// A backend's name in the names of rows.
+std::string token_of(const Options& options, Backend backend) {
+  return backend == Backend::kLibrary ? options.library->name : std::string(name(backend));
+}
+
+bool holds(const std::vector<Backend>& backends, Backend backend) {
+  return std::find(backends.begin(), backends.end(), backend) != backends.end();
+}
+
 bool wanted(const Options& options, Backend backend) {
-  return options.backends.empty() || std::find(options.backends.begin(), options.backends.end(),
-                                               backend) != options.backends.end();
+  return options.backends.empty() || holds(options.backends, backend);
+}
+
+/// Whether --fathom_kernels has kernels for the device.
+bool has_library(const Options& options, Device device) {
+  return options.library != nullptr && options.library->has_kernels_for(device);
+}
+
+/// The kernels that a step on `backend` runs in place of LibTorch's; null: none.
+std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend backend) {
+  if (backend == Backend::kLibrary) return options.library;
+  if (backend == Backend::kOneDnn)
+    return std::make_shared<const ops::KernelSet>(ops::onednn_kernels());
+  return nullptr;
+}
+
+/// The backends of steps: LibTorch, and others only where the options ask for them.
+std::vector<Backend> step_backends(const Options& options, Device device, Precision precision) {
+  std::vector<Backend> backends;
+  if (wanted(options, Backend::kTorch)) backends.push_back(Backend::kTorch);
+  if (holds(options.backends, Backend::kOneDnn) && is_here(Backend::kOneDnn, device, precision))
+    backends.push_back(Backend::kOneDnn);
+  // An explanation has the library's ops only.
+  if (has_library(options, device) && wanted(options, Backend::kLibrary) && !options.explain)
+    backends.push_back(Backend::kLibrary);
+  return backends;
 }
 
 /// Calls `visit` with each device and each precision that it has: tf32 exists on GPUs only.
@@ -94,6 +128,32 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
           .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
 }
 
+void add_step(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
+              const models::StepOptions& step, Backend backend) {
+  const bool graph = options.cuda_graph && step.device == Device::kCuda;
+  const auto kernels = kernels_of(options, backend);
+  const auto memory = [&workload, step] { return memory_counters(workload, step); };
+  const bool measures_memory = options.memory && kernels == nullptr;
+  const std::string name(workload.name);
+  const std::string backend_name = token_of(options, backend);
+  add_rows(
+      rows, options,
+      name + '/' + std::string(models::name(step.mode)) + token("device", step.device),
+      token("batch", step.batch) + token("precision", step.precision) + "/backend:" + backend_name,
+      {.device = step.device,
+       .precision = step.precision,
+       .backend = backend_name,
+       .own_process = kernels != nullptr,
+       .make = [&workload, step, graph,
+                kernels] { return make_model_task(workload, step, graph, kernels); },
+       .rates = {.flops = true},
+       .profiling = profiling(options),
+       .memory = measures_memory ? memory : std::function<Counters()>{},
+       .cuda_graph = graph,
+       .cost = rough_cost(workload, step),
+       .step = StepName{name, step.mode}});
+}
+
 void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
                models::Mode mode) {
   const std::vector<int64_t> batches = batches_of(options, workload, mode);
@@ -106,23 +166,18 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
                                      .seed = options.seed,
                                      .layout = options.layout,
                                      .data = options.data};
-      const bool graph = options.cuda_graph && device == Device::kCuda;
-      const auto memory = [&workload, step] { return memory_counters(workload, step); };
-      const std::string name(workload.name);
-      add_rows(
-          rows, options, name + '/' + std::string(models::name(mode)) + token("device", device),
-          token("batch", batch) + token("precision", precision) + token("backend", Backend::kTorch),
-          {.device = device,
-           .precision = precision,
-           .make = [&workload, step, graph] { return make_model_task(workload, step, graph); },
-           .rates = {.flops = true},
-           .profiling = profiling(options),
-           .memory = options.memory ? memory : std::function<Counters()>{},
-           .cuda_graph = graph,
-           .cost = rough_cost(workload, step),
-           .step = StepName{name, mode}});
+      for (const Backend backend : step_backends(options, device, precision))
+        add_step(rows, options, workload, step, backend);
     }
   });
+}
+
+/// Whether `kernels` replace operators of this op type.
+bool replaces(const ops::KernelSet& kernels, Device device, const ops::OpType& type) {
+  const auto& operators = kernels.operators.at(device);
+  const auto replaced = [&](std::string_view op) { return operators.contains(std::string(op)); };
+  return std::any_of(type.aten.begin(), type.aten.end(), replaced) ||
+         std::any_of(type.aten_parts.begin(), type.aten_parts.end(), replaced);
 }
 
 /// Whether `step` runs ops of this shape.
@@ -146,15 +201,31 @@ void add_op(std::vector<Row>& rows, const Options& options,
                    .cache = op.cache,
                    .exceeds_caches = options.explain && exceeds_caches(*shape->op, op)};
   if (options.explain && !explains(made)) return;
-  add_rows(
-      rows, options, shape->name() + token("device", op.device),
-      token("precision", op.precision) + token("cache", op.cache) + token("backend", op.backend),
-      {.device = op.device,
-       .precision = op.precision,
-       .make = [shape, op] { return make_op_task(*shape, op); },
-       .rates = {.flops = true, .bytes = true},
-       .cost = shape->op->cost(op.precision),
-       .op = made});
+  const std::string backend = token_of(options, op.backend);
+  add_rows(rows, options, shape->name() + token("device", op.device),
+           token("precision", op.precision) + token("cache", op.cache) + "/backend:" + backend,
+           {.device = op.device,
+            .precision = op.precision,
+            .backend = backend,
+            .own_process = op.kernels != nullptr,
+            .make = [shape, op] { return make_op_task(*shape, op); },
+            .rates = {.flops = true, .bytes = true},
+            .cost = shape->op->cost(op.precision),
+            .op = made});
+}
+
+/// The backends that run the ops of a shape.
+std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Options& options, Device device,
+                                 Precision precision) {
+  std::vector<Backend> backends = shape.op->backends();
+  std::erase_if(backends, [&](Backend backend) {
+    return !is_here(backend, device, precision) ||
+           (backend == Backend::kNative && !shape.op->native_on(device));
+  });
+  if (has_library(options, device) && replaces(*options.library, device, *shape.type))
+    backends.push_back(Backend::kLibrary);
+  std::erase_if(backends, [&](Backend backend) { return !wanted(options, backend); });
+  return backends;
 }
 
 void add_fixtures(std::vector<Row>& rows, const Options& options) {
@@ -178,7 +249,6 @@ void add_fixtures(std::vector<Row>& rows, const Options& options) {
 
 std::vector<Row> step_rows(const Options& options) {
   std::vector<Row> rows;
-  if (!wanted(options, Backend::kTorch)) return rows;
   for (const auto& workload : models::workloads()) {
     for (const auto mode : models::modes(workload)) {
       const StepName step{std::string(workload.name), mode};
@@ -202,15 +272,14 @@ std::vector<Row> op_rows(const Options& options) {
     for_devices_and_precisions(options, [&](Device device, Precision precision) {
       if (device == Device::kCuda && shape->op->on_cpu_only()) return;
       const Backend in_steps = shape->op->backend_in_steps(device);
-      for (const Backend backend : shape->op->backends()) {
-        if (!is_here(backend, device, precision) || !wanted(options, backend)) continue;
-        if (backend == Backend::kNative && !shape->op->native_on(device)) continue;
+      for (const Backend backend : backends_of(*shape, options, device, precision)) {
         for (const Cache cache : options.caches) {
           const OpOptions op{.device = device,
                              .precision = precision,
                              .backend = backend,
                              .cache = cache,
-                             .seed = options.seed};
+                             .seed = options.seed,
+                             .kernels = backend == Backend::kLibrary ? options.library : nullptr};
           add_op(rows, options, shape, op, backend == in_steps);
         }
       }

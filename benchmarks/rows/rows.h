@@ -48,6 +48,9 @@ struct Row {
   int threads = 1;
   fixtures::Device device = fixtures::Device::kCpu;
   fixtures::Precision precision = fixtures::Precision::kFp32;
+  std::string backend = {};  ///< the token of its name; empty for fixtures
+  /// Whether its task changes the process, so that rows after it would measure something else.
+  bool own_process = false;
   std::function<std::unique_ptr<Task>()> make = {};
   Rates rates = {};
   Profiling profiling = Profiling::kNone;

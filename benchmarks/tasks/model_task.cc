@@ -7,6 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "benchmarks/tasks/first_steps.h"
+#include "benchmarks/tasks/replaced.h"
 #include "models/memory.h"
 #include "ops/profiler/flops.h"
 
@@ -15,8 +17,9 @@ namespace {
 
 class ModelTask final : public Task {
  public:
-  ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph)
-      : step_(row, options) {
+  ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph,
+            std::shared_ptr<const ops::KernelSet> kernels)
+      : kernels_(std::move(kernels)), step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
     counts_.items = static_cast<double>(options.batch * items);
     if (!row.content.rate.empty()) {
@@ -50,6 +53,9 @@ class ModelTask final : public Task {
     counted_ = true;
     const ops::StepFlops step = ops::count_flops([this] { run(); });
     for (const auto& choice : step.choices) add_to_label(choice);
+    if (kernels_ != nullptr) {
+      add_to_label(replaced(*kernels_, step_.options().device, step.operators));
+    }
     if (step.flops == 0) return;
     counts_.flops = step.flops;
     counts_.counters.emplace_back("flops_per_step", step.flops);
@@ -104,6 +110,7 @@ class ModelTask final : public Task {
     counts_.label += (counts_.label.empty() ? "" : " ") + word;
   }
 
+  std::shared_ptr<const ops::KernelSet> kernels_;
   models::Step step_;
   bool counted_ = false;
   StepCounts counts_;
@@ -112,8 +119,15 @@ class ModelTask final : public Task {
 }  // namespace
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
-                                      const models::StepOptions& options, bool cuda_graph) {
-  return std::make_unique<ModelTask>(row, options, cuda_graph);
+                                      const models::StepOptions& options, bool cuda_graph,
+                                      std::shared_ptr<const ops::KernelSet> kernels) {
+  if (kernels != nullptr) {
+    const auto expected = first_steps(row, options);
+    const auto rounded = first_steps(row, options, /*rounded=*/true);
+    kernels->install();
+    expect_same_results(expected, rounded, first_steps(row, options), options.precision);
+  }
+  return std::make_unique<ModelTask>(row, options, cuda_graph, std::move(kernels));
 }
 
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {

@@ -13,9 +13,11 @@
 
 #include "benchmarks/machine/peaks.h"
 #include "benchmarks/tasks/placement.h"
+#include "benchmarks/tasks/replaced.h"
 #include "ops/backends/vendor.h"
 #include "ops/core/check.h"
 #include "ops/core/kernel.h"
+#include "ops/profiler/flops.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -109,6 +111,7 @@ class OpTask final : public Task {
     const ops::Tensors inputs =
         ops::converted(common().inputs(), ops::scalar_type(options.precision),
                        fixtures::torch_device(options.device));
+    if (options.kernels != nullptr) install_kernels(inputs);
     add_instance(copied_at_random_offset(inputs));
     if (options.cache == Cache::kCold) add_copies(inputs);
     const ops::Cost cost = op_->cost_on(options.device, options.precision);
@@ -147,11 +150,16 @@ class OpTask final : public Task {
     instances_[last_].run();
   }
 
+  void warm_up_step() override {
+    if (options_.kernels == nullptr || !counts_.label.empty()) return run();
+    counts_.label =
+        replaced(*options_.kernels, options_.device, ops::count_flops([this] { run(); }).operators);
+  }
+
   void check() override {
     Instance& one = instances_[last_];
     if (one.kernel != nullptr) one.kernel->write_outputs();
-    op_->check(common().inputs(), one.outputs, options_.precision,
-               [&] { return common().exact(); });
+    check_outputs(one.outputs);
   }
 
   void check_finite() override {
@@ -184,6 +192,20 @@ class OpTask final : public Task {
   }
 
  private:
+  /// The check of LibTorch's own result keeps the exact one, which LibTorch's kernels compute.
+  void install_kernels(const ops::Tensors& inputs) {
+    Instance one{
+        .inputs = copied_at_random_offset(inputs), .call = {}, .outputs = {}, .kernel = {}};
+    one.call = call_over(one.inputs);
+    one.run();
+    check_outputs(one.outputs);
+    options_.kernels->install();
+  }
+
+  void check_outputs(const ops::Tensors& outputs) {
+    op_->check(common().inputs(), outputs, options_.precision, [&] { return common().exact(); });
+  }
+
   void add_copies(const ops::Tensors& inputs) {
     const auto copies = static_cast<std::size_t>(copies_to_fill_caches(*op_, options_));
     for (std::size_t i = 1; i < copies; ++i) {

@@ -23,6 +23,7 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
     case Backend::kCudnn:
       return device == Device::kCuda;
     case Backend::kNative:
+    case Backend::kLibrary:
       return true;
   }
   return false;

@@ -65,6 +65,9 @@ class FlopsCounter final : public Observer {
   bool start(const Event& event) override {
     const bool node = event.what == Event::What::kNode;
     if (const std::string choice = choice_of(event.call); !choice.empty()) choices_.insert(choice);
+    constexpr std::string_view kNamespace = "aten::";
+    if (event.what != Event::What::kNode && event.call.name.starts_with(kNamespace))
+      operators_.emplace(event.call.name.substr(kNamespace.size()));
     const Match found = matcher_.match(event);
     Open open;
     if (node && event.scope >= 0) {
@@ -90,7 +93,7 @@ class FlopsCounter final : public Observer {
     for (const auto& [scope, gradient] : gradients_) {
       if (gradient.executed.flops == 0) sum += gradient.own;
     }
-    return {.flops = sum.flops, .macs = sum.macs, .choices = choices_};
+    return {.flops = sum.flops, .macs = sum.macs, .choices = choices_, .operators = operators_};
   }
 
  private:
@@ -110,6 +113,7 @@ class FlopsCounter final : public Observer {
   std::vector<Open> open_;
   FlopCount total_;
   std::set<std::string> choices_;
+  std::set<std::string> operators_;
 };
 
 }  // namespace

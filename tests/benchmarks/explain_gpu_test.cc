@@ -14,7 +14,6 @@ namespace fathom::benchmarks {
 namespace {
 
 using fixtures::Device;
-using ops::Backend;
 using ops::OpClass;
 
 /// Two profiled steps of 1000 us, of which a convolution and a kernel that no op launched keep the
@@ -33,8 +32,8 @@ class ExplainGpu : public testing::Test {
                                 .pass = ops::Pass::kForward,
                                 .count = 1,
                                 .key = "conv",
-                                .in_steps = Backend::kTorch,
-                                .hot_us = {{Backend::kTorch, 500}, {Backend::kCudnn, 490}}}};
+                                .in_steps = "torch",
+                                .hot_us = {{"torch", 500}, {"cudnn", 490}}}};
   ops::ShapeProfile profiled{
       .steps = 2,
       .seconds = 1200e-6,
@@ -72,7 +71,7 @@ TEST_F(ExplainGpu, FindsTheHostAndNotTheTimeBetweenOps) {
 
 /// An op of many short kernels, run separately, takes the time of its launches.
 TEST_F(ExplainGpu, LetsAnOpTakeLongerThanTheGpu) {
-  ops[0].hot_us = {{Backend::kTorch, 5000}, {Backend::kCudnn, 2000}};
+  ops[0].hot_us = {{"torch", 5000}, {"cudnn", 2000}};
   EXPECT_FALSE(explained().lines[0].contradicts());
   EXPECT_TRUE(warnings(explained()).empty());
   for (const auto& one : findings(explained())) EXPECT_NE(one.kind, "kernel") << one.words;

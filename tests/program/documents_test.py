@@ -9,10 +9,11 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 
 import pytest
 
-from program import ONE_ROW, PROGRAM, ROOT, read_json, run, starts
+from program import FAULTY_KERNELS, ONE_ROW, PROGRAM, ROOT, read_json, run, starts
 
 FOLDERS = (".", "docs", "results", "results/runs")
 DOCUMENTS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md"))]
@@ -199,6 +200,9 @@ def folder(tmp_path_factory):
     (path / "DIR").mkdir()
     (shapes,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs/ops.md").read_text(), re.DOTALL)
     (path / "square.json").write_text(shapes)
+    (path / "build/my_kernel").mkdir(parents=True)
+    for library in ("libmine.so", "build/my_kernel/libmy_kernel.so"):
+        shutil.copy(FAULTY_KERNELS, path / library)
     return path
 
 

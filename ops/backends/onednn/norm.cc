@@ -27,14 +27,14 @@ std::unique_ptr<Kernel> backward_pass(const NormProblem& problem, const Describe
                                       std::vector<Argument> parameters) {
   Primitive statistics(forward, inputs, {});
   statistics.run();
+  parameters.emplace_back(DNNL_ARG_SRC, problem.x);
   parameters.emplace_back(DNNL_ARG_DIFF_DST, problem.y);
   return std::make_unique<Primitive>(
       backward, parameters,
       std::vector<Argument>{{DNNL_ARG_DIFF_SRC, problem.gradients->x},
                             {DNNL_ARG_DIFF_SCALE, problem.gradients->weight},
                             {DNNL_ARG_DIFF_SHIFT, problem.gradients->bias}},
-      Primitive::Memories{{DNNL_ARG_SRC, statistics.argument(DNNL_ARG_SRC)},
-                          {DNNL_ARG_MEAN, statistics.argument(DNNL_ARG_MEAN)},
+      Primitive::Memories{{DNNL_ARG_MEAN, statistics.argument(DNNL_ARG_MEAN)},
                           {DNNL_ARG_VARIANCE, statistics.argument(DNNL_ARG_VARIANCE)}});
 }
 

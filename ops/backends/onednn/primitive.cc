@@ -1,5 +1,7 @@
 #include "ops/backends/onednn/primitive.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 
 namespace fathom::ops::onednn {
@@ -31,6 +33,12 @@ void empty_cache() {
   dnnl::set_primitive_cache_capacity(0);
   dnnl::set_primitive_cache_capacity(capacity);
 }
+
+/// The arguments that hold a kernel's parts.
+constexpr std::array<std::pair<Kernel::Part, int>, 3> kParts{
+    {{Kernel::Part::kWorkspace, DNNL_ARG_WORKSPACE},
+     {Kernel::Part::kMean, DNNL_ARG_MEAN},
+     {Kernel::Part::kVariance, DNNL_ARG_VARIANCE}}};
 
 }  // namespace
 
@@ -91,17 +99,21 @@ Primitive::Primitive(const Describe& describe, const std::vector<Argument>& inpu
   };
   for (const auto& [name, desc, data] : inputs) {
     const memory from(desc, engine(), data);
-    memories_.insert_or_assign(name, preparation_.reordered(from, wanted(name)));
+    const memory to = preparation_.reordered(from, wanted(name));
+    if (to != from) inputs_.push_back({from, to, dnnl::reorder(from, to)});
+    add_place(from);
+    memories_.insert_or_assign(name, to);
   }
   for (const auto& [name, desc, data] : outputs) {
     memory to(desc, engine(), data);
+    add_place(to);
     if (!memories_.contains(name)) {
       const bool fits = wanted(name) == desc;
       memories_.emplace(name, fits ? to : memory(wanted(name), engine()));
       if (fits) continue;
     }
     const memory& from = memories_.at(name);
-    reordered_.push_back({from, to, dnnl::reorder(from, to)});
+    outputs_.push_back({from, to, dnnl::reorder(from, to)});
   }
   for (const int name : {DNNL_ARG_DST, DNNL_ARG_WORKSPACE, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE,
                          DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C}) {
@@ -110,8 +122,11 @@ Primitive::Primitive(const Describe& describe, const std::vector<Argument>& inpu
       memories_.emplace(name, memory(needed, engine()));
     }
   }
-  if (!reordered_.empty()) run();
-  for (const auto& [from, to, reorder] : reordered_) preparation_.reorder(from, to);
+  for (const auto& [part, name] : kParts) {
+    if (has(name)) add_place(memories_.at(name));
+  }
+  if (!outputs_.empty()) run();
+  for (const auto& [from, to, reorder] : outputs_) preparation_.reorder(from, to);
 }
 
 void Primitive::run() {
@@ -120,8 +135,27 @@ void Primitive::run() {
 }
 
 void Primitive::write_outputs() {
-  for (auto& [from, to, reorder] : reordered_) reorder.execute(stream_, from, to);
+  for (auto& [from, to, reorder] : outputs_) reorder.execute(stream_, from, to);
   stream_.wait();
+}
+
+Kernel::Place Primitive::place(Part part) const {
+  for (const auto& [known, name] : kParts) {
+    if (known != part || !has(name)) continue;
+    const memory& found = memories_.at(name);
+    return {.data = found.get_data_handle(), .bytes = found.get_desc().get_size()};
+  }
+  return {};
+}
+
+void Primitive::run_over(std::span<void* const> from, std::span<void* const> to) {
+  for (auto& [memory, data] : places_) {
+    const auto place = std::find(from.begin(), from.end(), data) - from.begin();
+    if (place < std::ssize(from)) memory.set_data_handle(to[static_cast<std::size_t>(place)]);
+  }
+  for (auto& [caller, own, reorder] : inputs_) reorder.execute(stream_, caller, own);
+  primitive_.execute(stream_, memories_);
+  write_outputs();
 }
 
 }  // namespace fathom::ops::onednn

@@ -76,6 +76,8 @@ class Primitive final : public Kernel {
 
   void run() override;
   void write_outputs() override;
+  Place place(Part part) const override;
+  void run_over(std::span<void* const> from, std::span<void* const> to) override;
   std::string implementation() const override { return implementation_; }
   std::vector<std::pair<std::string, double>> counters() const override {
     return preparation_.counters();
@@ -86,17 +88,28 @@ class Primitive final : public Kernel {
   const dnnl::memory& argument(int name) const { return memories_.at(name); }
 
  private:
-  /// A reorder from the primitive's layout into the caller's.
-  struct Output {
+  /// A reorder between the primitive's layout and the caller's.
+  struct Move {
     dnnl::memory from, to;
     dnnl::reorder reorder;
   };
+  /// Memory that run_over() may find elsewhere, and where it was at first.
+  struct Placed {
+    dnnl::memory memory;
+    void* data;
+  };
+
+  void add_place(const dnnl::memory& memory) {
+    places_.push_back({memory, memory.get_data_handle()});
+  }
 
   dnnl::stream stream_;
   dnnl::primitive primitive_;
   std::string implementation_;
   Memories memories_;
-  std::vector<Output> reordered_;
+  std::vector<Move> inputs_;
+  std::vector<Move> outputs_;
+  std::vector<Placed> places_;
   Preparation preparation_;
 };
 

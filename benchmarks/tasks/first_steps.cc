@@ -1,0 +1,151 @@
+#include "benchmarks/tasks/first_steps.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/rand.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <stdexcept>
+
+namespace fathom::benchmarks {
+namespace {
+
+constexpr int kSteps = 3;
+
+// Limit of a difference, as a share of the tensor's norm.
+constexpr double kTolerance = 1e-3;
+constexpr double kBf16Tolerance = 0.05;
+// Where rounding the weights changes a tensor or all gradients by more: so many times that change,
+// because a step rounds many times.
+constexpr double kRoundings = 10;
+// A gradient smaller than this share of all gradients is compared with this share: where the exact
+// one is zero, only rounding is left.
+constexpr double kNegligible = 1e-3;
+
+/// The difference between a number and the next one, as a share.
+double unit(fixtures::Precision precision) {
+  return precision == fixtures::Precision::kFp32 ? 0x1p-23 : 0x1p-8;
+}
+
+double norm_of(const at::Tensor& tensor) {
+  return at::linalg_vector_norm(tensor.to(at::kFloat), 2, {}, false, at::kDouble).item<double>();
+}
+
+at::Tensor copied(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.is_sparse() ? tensor.to_dense() : tensor;
+  return dense.detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
+}
+
+/// The norm of the difference; of integers, such as words, the root of the number that differ.
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_floating_point()) return norm_of(a.ne(b));
+  return norm_of(a.to(at::kFloat) - b.to(at::kFloat));
+}
+
+/// What difference() is compared with.
+double size(const at::Tensor& tensor) {
+  return tensor.is_floating_point() ? norm_of(tensor)
+                                    : std::sqrt(static_cast<double>(tensor.numel()));
+}
+
+/// The norm of all gradients of a step.
+double norm_of(const StepResults& step) {
+  double squares = 0;
+  for (const auto& [name, gradient] : step.gradients) squares += std::pow(norm_of(gradient), 2);
+  return std::sqrt(squares);
+}
+
+/// The norm of the difference of all gradients.
+double difference(const StepResults& a, const StepResults& b) {
+  double squares = 0;
+  for (const auto& [name, gradient] : a.gradients)
+    squares += std::pow(difference(gradient, b.gradients.at(name)), 2);
+  return std::sqrt(squares);
+}
+
+struct Triple {
+  const at::Tensor& expected;
+  const at::Tensor& rounded;
+  const at::Tensor& found;
+};
+
+/// Throws where `found` differs by more than `limit`, a share of `scale`, and by more than
+/// rounding.
+void expect_near(const std::string& what, const Triple& tensors, double scale, double limit) {
+  const auto& [expected, rounded, found] = tensors;
+  std::ostringstream text;
+  if (expected.sizes() != found.sizes()) {
+    text << what << " has sizes " << found.sizes() << ", with LibTorch's kernels "
+         << expected.sizes();
+    throw std::runtime_error(text.str());
+  }
+  const double share = difference(expected, found) / scale;
+  const double most = std::max(limit, kRoundings * difference(expected, rounded) / scale);
+  if (share <= most) return;
+  text << what << " differs by " << share << " of its norm from that of LibTorch's kernels, "
+       << "expected at most " << most;
+  throw std::runtime_error(text.str());
+}
+
+/// The same for the results of a step; `step` is "in step 1 the ".
+void expect_near(const std::string& step, const StepResults& expected, const StepResults& rounded,
+                 const StepResults& found, double limit) {
+  expect_near(step + (expected.gradients.empty() ? "output" : "loss"),
+              {expected.result, rounded.result, found.result}, size(expected.result), limit);
+  const double all = norm_of(expected);
+  limit = std::max(limit, kRoundings * difference(expected, rounded) / all);
+  for (const auto& [name, gradient] : expected.gradients) {
+    const auto other = found.gradients.find(name);
+    if (other == found.gradients.end())
+      throw std::runtime_error(step + "gradient of " + name + " is missing");
+    expect_near(step + "gradient of " + name, {gradient, rounded.gradients.at(name), other->second},
+                std::max(norm_of(gradient), kNegligible * all), limit);
+  }
+}
+
+/// Changes half of the weights by one unit in the last place. Draws nothing from LibTorch's default
+/// generator, which dropout uses.
+void round_weights(models::Workload& workload, fixtures::Precision precision) {
+  const at::NoGradGuard no_grad;
+  auto generator = at::make_generator<at::CPUGeneratorImpl>();
+  for (auto& parameter : workload.module().parameters()) {
+    const at::Tensor changes = at::rand(parameter.sizes(), generator, at::TensorOptions());
+    parameter.mul_(changes.ge(0.5).mul(unit(precision)).add(1).to(parameter.device()));
+  }
+}
+
+}  // namespace
+
+std::vector<StepResults> first_steps(const models::WorkloadRow& row,
+                                     const models::StepOptions& options, bool rounded) {
+  models::Step step(row, options);
+  if (rounded) round_weights(step.workload(), options.precision);
+  std::vector<StepResults> all(kSteps);
+  for (auto& one : all) {
+    step.run([&](models::Phase phase) {
+      if (phase != models::Phase::kBackward) return;
+      one.gradients.clear();
+      for (const auto& parameter : step.workload().module().named_parameters()) {
+        if (const at::Tensor& gradient = parameter.value().grad(); gradient.defined())
+          one.gradients.emplace(parameter.key(), copied(gradient));
+      }
+    });
+    one.result = copied(step.result());
+  }
+  return all;
+}
+
+void expect_same_results(const std::vector<StepResults>& expected,
+                         const std::vector<StepResults>& rounded,
+                         const std::vector<StepResults>& found, fixtures::Precision precision) {
+  const double tolerance = precision == fixtures::Precision::kFp32 ? kTolerance : kBf16Tolerance;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expect_near("in step " + std::to_string(i + 1) + " the ", expected[i], rounded[i], found[i],
+                tolerance);
+  }
+}
+
+}  // namespace fathom::benchmarks

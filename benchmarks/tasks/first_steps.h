@@ -1,0 +1,32 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/step.h"
+
+namespace fathom::benchmarks {
+
+/// What a step of a workload computes.
+struct StepResults {
+  at::Tensor result;                            ///< the loss, or the output of an inference step
+  std::map<std::string, at::Tensor> gradients;  ///< of the last update, by parameter
+};
+
+/// Builds a step and returns the results of its first three runs. With `rounded` each weight first
+/// changes by one unit in the last place of fp32 or bf16: the results then show how the step
+/// amplifies rounding.
+std::vector<StepResults> first_steps(const models::WorkloadRow& row,
+                                     const models::StepOptions& options, bool rounded = false);
+
+/// Throws std::runtime_error where `found` differs from `expected` by more than rounding explains:
+/// the step, the tensor, the difference and its limit. `rounded` are the expected results after
+/// rounding the weights.
+void expect_same_results(const std::vector<StepResults>& expected,
+                         const std::vector<StepResults>& rounded,
+                         const std::vector<StepResults>& found, fixtures::Precision precision);
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,188 @@
+#include "ops/backends/kernel_library.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "ops/core/backend.h"
+
+namespace fathom::ops {
+namespace {
+
+using fixtures::Device;
+
+constexpr unsigned kLoadSeconds = 60;
+
+/// Names of backends that are not in kBackendNames but that rows have or will have.
+constexpr std::array<std::string_view, 5> kReserved{"library", "tuned", "gloo", "nccl", "mpi"};
+
+/// The dispatch keys of the devices' kernels.
+constexpr std::array<std::pair<Device, std::string_view>, 2> kKeys{
+    {{Device::kCpu, "CPU"}, {Device::kCuda, "CUDA"}}};
+
+/// LibTorch's message without its stack.
+std::string in_one_line(std::string_view message) {
+  std::istringstream lines(std::string(message.substr(0, message.find("\nException raised"))));
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.find_first_not_of(' ');
+    if (begin != std::string::npos) text += (text.empty() ? "" : "; ") + line.substr(begin);
+  }
+  return text;
+}
+
+/// Loads the library. Returns the reason where it does not load, else "".
+std::string load_error(const std::string& path) {
+  try {
+    void* library = nullptr;
+    replace_kernels([&] { library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
+    if (library != nullptr) return {};
+  } catch (const std::exception& error) {  // of a registration that LibTorch refuses
+    return in_one_line(error.what());
+  }
+  const std::string reason = dlerror();
+  const std::string prefix = path + ": ";
+  return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
+}
+
+/// A line "<device> <operator> <kernel>" for each active kernel of ATen's operators.
+std::set<std::string> kernels() {
+  std::set<std::string> all;
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& op : dispatcher.getAllOpNames()) {
+    constexpr std::string_view kNamespace = "aten::";
+    if (!op.name.starts_with(kNamespace)) continue;
+    std::istringstream state(dispatcher.findOp(op)->dumpState());
+    for (std::string line; std::getline(state, line);) {
+      for (const auto& [device, key] : kKeys) {
+        if (!line.starts_with(std::string(key) + ": ")) continue;
+        all.insert(std::string(name(device)) + ' ' + op.name.substr(kNamespace.size()) + ' ' +
+                   line);
+      }
+    }
+  }
+  return all;
+}
+
+/// The pipe of the process that loads a library.
+int answer = -1;
+
+/// Writes the text to the pipe and ends the process.
+[[noreturn]] void end_with(const std::string& text) {
+  for (std::size_t written = 0; written < text.size();) {
+    const auto more = write(answer, text.data() + written, text.size() - written);
+    if (more <= 0) break;
+    written += static_cast<std::size_t>(more);
+  }
+  _exit(0);
+}
+
+/// Loads the library and writes the kernels that it brings, or "! <reason>".
+[[noreturn]] void write_new_kernels(const std::string& path) {
+  alarm(kLoadSeconds);
+  const std::set<std::string> before = kernels();
+  if (const std::string error = load_error(path); !error.empty()) end_with("! " + error + '\n');
+  std::string text;
+  for (const auto& kernel : kernels()) {
+    if (!before.contains(kernel)) text += kernel + '\n';
+  }
+  end_with(text);
+}
+
+/// What write_new_kernels() writes in a process of its own. Throws where that process dies.
+std::string new_kernels(const std::string& path) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0)
+    throw std::runtime_error(std::string("cannot open a pipe: ") + std::strerror(errno));
+  const pid_t child = fork();
+  if (child < 0)
+    throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
+  if (child == 0) {
+    close(ends[0]);
+    answer = ends[1];
+    write_new_kernels(path);
+  }
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> part{};
+  for (ssize_t size = 0; (size = read(ends[0], part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<std::size_t>(size));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  const std::string end = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
+                                            : "signal " + std::to_string(WTERMSIG(status)) + " (" +
+                                                  strsignal(WTERMSIG(status)) + ")";
+  throw std::runtime_error("the process that loaded it ended with " + end);
+}
+
+bool is_taken(std::string_view name) {
+  const auto holds = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return holds(kBackendNames) || holds(kReserved);
+}
+
+}  // namespace
+
+std::string library_name(const std::string& path) {
+  const std::string file = std::filesystem::path(path).filename().string();
+  constexpr std::string_view kStart = "lib";
+  constexpr std::string_view kEnd = ".so";
+  if (file.size() <= kStart.size() + kEnd.size() || !file.starts_with(kStart) ||
+      !file.ends_with(kEnd)) {
+    throw std::runtime_error("expected a file name lib<name>.so, which makes rows backend:<name>");
+  }
+  const std::string name = file.substr(kStart.size(), file.size() - kStart.size() - kEnd.size());
+  constexpr std::string_view kAllowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+  if (name.find_first_not_of(kAllowed) != std::string::npos)
+    throw std::runtime_error("the name " + name + " has characters other than A-Z a-z 0-9 _ -");
+  if (is_taken(name))
+    throw std::runtime_error("the name " + name + " is that of another backend, expected your own");
+  return name;
+}
+
+KernelSet kernel_library(const std::string& path) {
+  KernelSet set{.name = library_name(path)};
+  const std::string file =
+      std::filesystem::absolute(path).string();  // dlopen() searches for others
+  if (!std::ifstream(file)) throw std::runtime_error(std::strerror(errno));
+  std::istringstream lines(new_kernels(file));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("! ")) throw std::runtime_error("cannot be loaded: " + line.substr(2));
+    std::istringstream words(line);
+    std::string device;
+    std::string op;
+    words >> device >> op;
+    for (const auto& [known, key] : kKeys) {
+      if (device == name(known)) set.operators[known].insert(op);
+    }
+  }
+  if (set.operators.empty()) {
+    throw std::runtime_error(
+        "registers no kernel for an operator of LibTorch, expected TORCH_LIBRARY_IMPL(aten, CPU, "
+        "m)");
+  }
+  set.install = [file, loaded = false]() mutable {
+    if (std::exchange(loaded, true)) return;
+    if (const std::string error = load_error(file); !error.empty())
+      throw std::runtime_error(file + ": cannot be loaded: " + error);
+  };
+  return set;
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,215 @@
+"""--fathom_kernels: steps and ops on a user's kernels, in processes of their own, and libraries with faults."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from program import FAULTY_KERNELS, PROGRAM, QUICK, ROOT, read_json, run
+
+STEP = "autoenc/train/device:cpu/threads:1/batch:4/precision:fp32/backend:"
+OP = "op/matmul/autoenc/mean/forward/device:cpu/threads:1/precision:fp32/cache:hot/backend:"
+ROWS = [*QUICK, "--fathom_batch=4", f"--benchmark_filter=^({STEP}|{OP}(torch|[a-z]*)/)"]
+SUFFIX = "/process_time/real_time"
+
+
+@pytest.fixture(name="library", scope="module")
+def library_with_a_fault(tmp_path_factory):
+    """Returns a function that makes a library with a fault and returns its path."""
+    folder = tmp_path_factory.mktemp("kernels")
+
+    def made(fault):
+        return shutil.copy(FAULTY_KERNELS, folder / f"lib{fault}.so")
+
+    return made
+
+
+def measured(out):
+    return {row["name"].removesuffix(SUFFIX): row for row in read_json(out)["benchmarks"]}
+
+
+def test_steps_and_ops_run_on_the_library_beside_torch(tmp_path, library):
+    out = tmp_path / "out.json"
+    result = run(*ROWS, f"--fathom_kernels={library('none')}", f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    rows = measured(out)
+    assert {name for name in rows if "onednn" not in name} == {
+        row + backend for row in (STEP, OP) for backend in ("torch", "none")
+    }
+    for row in (STEP, OP):
+        assert rows[row + "none"]["label"] == "replaced:addmm"
+        assert "label" not in rows[row + "torch"]
+    assert "Overriding" not in result.stderr, "LibTorch's warning of a replaced kernel"
+
+
+def test_backend_selects_the_library(tmp_path, library):
+    out = tmp_path / "out.json"
+    result = run(
+        *ROWS,
+        f"--fathom_kernels={library('none')}",
+        "--fathom_backend=none",
+        f"--benchmark_out={out}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert set(measured(out)) == {STEP + "none", OP + "none"}
+
+
+def test_a_step_that_calls_none_of_its_operators_says_so(tmp_path, library):
+    out = tmp_path / "out.json"
+    result = run(*ROWS, f"--fathom_kernels={library('unused')}", f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    assert measured(out)[STEP + "unused"]["label"] == "replaced:nothing"
+
+
+@pytest.mark.parametrize(
+    "fault, of_step, of_op",
+    [
+        ("wrong", "in step 1 the loss differs by ", "differs"),
+        ("crashes", "signal 11 (Segmentation fault)", "signal 11 (Segmentation fault)"),
+    ],
+)
+def test_a_faulty_kernel_fails_its_rows_only(tmp_path, library, fault, of_step, of_op):
+    out = tmp_path / "out.json"
+    result = run(*ROWS, f"--fathom_kernels={library(fault)}", f"--benchmark_out={out}")
+    assert result.returncode == 4
+    failures = dict(
+        line.split(f"{SUFFIX}: failed: ") for line in result.stderr.splitlines() if "failed" in line
+    )
+    assert set(failures) == {STEP + fault, OP + fault}
+    assert of_step in failures[STEP + fault] and of_op in failures[OP + fault]
+    assert {STEP + "torch", OP + "torch"} <= set(measured(out))
+
+
+@pytest.mark.parametrize(
+    "path, message",
+    [
+        ("/nonexistent/libmine.so", "No such file or directory"),
+        ("mine.so", "expected a file name lib<name>.so"),
+        ("libmy kernel.so", "the name my kernel has characters other than"),
+        ("libonednn.so", "the name onednn is that of another backend"),
+        ("libtuned.so", "the name tuned is that of another backend"),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_one_line(path, message):
+    assert message in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("registers_nothing", "registers no kernel for an operator of LibTorch"),
+        ("misfits", "cannot be loaded: "),
+        ("crashes_at_load", "signal 11 (Segmentation fault)"),
+    ],
+)
+def test_a_library_that_cannot_be_used_is_one_line(library, fault, message):
+    assert message in refusal(library(fault))
+
+
+def test_a_file_that_is_no_library_is_one_line(tmp_path):
+    text = tmp_path / "libtext.so"
+    text.write_text("not a library")
+    assert "cannot be loaded: " in refusal(text)
+
+
+def refusal(path):
+    result = run(*ROWS, f"--fathom_kernels={path}")
+    assert result.returncode == 2 and result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"fathom_bench: --fathom_kernels={path}: ")
+    return line
+
+
+@pytest.mark.parametrize("other", ["--fathom_study=short", f"--fathom_record={ROOT}"])
+def test_not_together_with(other, tmp_path, library):
+    result = run(
+        f"--fathom_kernels={library('none')}", other, f"--benchmark_out={tmp_path / 'out.json'}"
+    )
+    assert result.returncode == 2
+    assert f"--fathom_kernels: not together with {other.split('=')[0]}, " in result.stderr
+
+
+def test_unknown_backends_are_refused_with_the_known_ones(library):
+    result = run(*ROWS, f"--fathom_kernels={library('none')}", "--fathom_backend=mine")
+    assert result.returncode == 2
+    assert "mine not in {torch,onednn,cublas,cudnn,native,none}" in result.stderr
+
+
+def test_in_this_process_it_runs_alone(tmp_path, library):
+    refused = run(*ROWS, f"--fathom_kernels={library('none')}", "--fathom_isolate=false")
+    assert refused.returncode == 2
+    assert "expected a filter that matches no other row" in refused.stderr
+    out = tmp_path / "out.json"
+    alone = [f"--benchmark_filter=^{STEP}none", "--fathom_isolate=false"]
+    result = run(
+        *QUICK,
+        "--fathom_batch=4",
+        *alone,
+        f"--fathom_kernels={library('none')}",
+        f"--benchmark_out={out}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert measured(out)[STEP + "none"]["label"] == "replaced:addmm"
+
+
+def test_explain_lists_the_library(tmp_path, library):
+    out = tmp_path / "out.json"
+    explain = [*QUICK, "--fathom_explain=autoenc/infer", f"--benchmark_out={out}"]
+    result = run(*explain, f"--fathom_kernels={library('none')}")
+    assert result.returncode == 0, result.stderr
+    (explanation,) = read_json(f"{out}.explain.json")["explanations"]
+    products = [
+        op
+        for line in explanation["lines"]
+        for op in line["ops"]
+        if (op["type"], op["pass"]) == ("matmul", "forward")
+    ]
+    assert products and all(op["hot_us"]["none"] > 0 for op in products)
+
+
+def test_the_example_builds_and_pools_in_whole_models(tmp_path):
+    subprocess.run(
+        ["cmake", "-S", ROOT / "examples/my_kernel", "-B", tmp_path, f"-DTorch_ROOT={torch()}"],
+        check=True,
+        capture_output=True,
+    )
+    subprocess.run(["cmake", "--build", tmp_path], check=True, capture_output=True)
+    out = tmp_path / "out.json"
+    steps = "vgg/infer|alexnet/train|inception_v3/infer"
+    result = run(
+        *["--fathom_device=cpu", "--benchmark_min_time=0.01", "--fathom_batch=2"],
+        f"--fathom_threads={os.cpu_count()}",
+        f"--benchmark_filter=^({steps}|op/max_pool/(alexnet|inception_v3))/.*my_kernel",
+        f"--fathom_kernels={tmp_path / 'libmy_kernel.so'}",
+        f"--benchmark_out={out}",
+    )
+    assert result.returncode == 0, result.stderr
+    rows = measured(out)
+    assert {name.split("/device")[0] for name in rows if name[:3] != "op/"} == set(steps.split("|"))
+    assert len(rows) > 5
+    assert {row["label"].split()[-1] for name, row in rows.items() if "/backward/" not in name} == {
+        "replaced:max_pool2d_with_indices"
+    }
+
+
+@pytest.mark.parametrize(
+    "step", ["alexnet/train", "residual/train", "inception_v3/infer", "autoenc/train"]
+)
+def test_whole_steps_run_on_onednn(tmp_path, step):
+    out = tmp_path / "out.json"
+    onednn = ["--fathom_backend=onednn", "--fathom_batch=2", f"--benchmark_filter=^{step}/"]
+    result = run(*QUICK, *onednn, f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    ((name, row),) = measured(out).items()
+    assert name.endswith("/backend:onednn")
+    assert "addmm" in row["label"]
+    assert ("convolution" in row["label"]) == (step != "autoenc/train")
+
+
+def torch():
+    """The LibTorch of the tested program."""
+    libraries = subprocess.run(["ldd", PROGRAM], check=True, capture_output=True, text=True).stdout
+    (line,) = (line for line in libraries.splitlines() if "libtorch_cpu.so" in line)
+    return pathlib.Path(line.split()[2]).parent.parent
