@@ -28,8 +28,9 @@ static_assert(kOwners.size() == ops::kBackendNames.size());
 /// Whose kernels a backend runs. A user's library has another name.
 std::string owner(const std::string& backend) {
   const auto& names = ops::kBackendNames;
-  const auto place = std::find(names.begin(), names.end(), backend) - names.begin();
-  return place < std::ssize(names) ? std::string(kOwners[place]) : backend + "'s";
+  const auto place =
+      static_cast<std::size_t>(std::find(names.begin(), names.end(), backend) - names.begin());
+  return place < names.size() ? std::string(kOwners[place]) : backend + "'s";
 }
 
 std::string ms(double us) { return significant(us / 1e3) + " ms"; }

@@ -81,8 +81,8 @@ std::vector<ops::Backend> backends(const RawOptions& raw, const Options& options
     const auto& names = ops::kBackendNames;
     if (std::find(names.begin(), names.end(), typed) == names.end()) {
       std::string known;
-      for (const auto name : names) known += (known.empty() ? "" : ",") + std::string(name);
-      if (options.library != nullptr) known += ',' + options.library->name;
+      for (const auto name : names) known.append(known.empty() ? "" : ",").append(name);
+      if (options.library != nullptr) known.append(",").append(options.library->name);
       throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
     }
     found.push_back(value<ops::Backend>(typed, names));

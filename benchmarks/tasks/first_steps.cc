@@ -98,10 +98,10 @@ void expect_near(const std::string& step, const StepResults& expected, const Ste
   const double all = norm_of(expected);
   limit = std::max(limit, kRoundings * difference(expected, rounded) / all);
   for (const auto& [name, gradient] : expected.gradients) {
+    const std::string what = std::string(step).append("gradient of ").append(name);
     const auto other = found.gradients.find(name);
-    if (other == found.gradients.end())
-      throw std::runtime_error(step + "gradient of " + name + " is missing");
-    expect_near(step + "gradient of " + name, {gradient, rounded.gradients.at(name), other->second},
+    if (other == found.gradients.end()) throw std::runtime_error(what + " is missing");
+    expect_near(what, {gradient, rounded.gradients.at(name), other->second},
                 std::max(norm_of(gradient), kNegligible * all), limit);
   }
 }

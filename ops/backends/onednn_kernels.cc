@@ -371,7 +371,7 @@ std::optional<Results> batch_norm(Arguments in) {
   const at::Tensor mean = at::empty_like(weight);
   const at::Tensor variance = at::empty_like(weight);
   kernel->run(call, {{Kernel::Part::kMean, mean}, {Kernel::Part::kVariance, variance}});
-  const auto samples = static_cast<double>(x.numel() / x.size(1));
+  const auto samples = static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
   running_mean.lerp_(mean, momentum);
   running_variance.lerp_(at::mul(variance, samples / (samples - 1)), momentum);
   return Results{y, mean, at::rsqrt(at::add(variance, epsilon))};
@@ -388,7 +388,7 @@ std::optional<Results> batch_norm_backward(Arguments in) {
     return {};
   }
   const at::Tensor& weight = in[2].toTensor();
-  const Results results{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};
+  Results results{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};
   const at::Tensor& mean = in[5].toTensor();
   const at::Tensor variance = at::sub(in[6].toTensor().pow(-2), epsilon);
   Call call(kBatchNorm);
