@@ -83,7 +83,11 @@ std::vector<ops::Backend> backends(const RawOptions& raw, const Options& options
       std::string known;
       for (const auto name : names) known.append(known.empty() ? "" : ",").append(name);
       if (options.library != nullptr) known.append(",").append(options.library->name);
-      throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
+      throw UsageError(std::string("--fathom_backend: ")
+                           .append(typed)
+                           .append(" not in {")
+                           .append(known)
+                           .append("}"));
     }
     found.push_back(value<ops::Backend>(typed, names));
   }
