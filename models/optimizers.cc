@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "ops/kernels/fused_clip.h"
+#include "ops/kernels/fused_composites.h"
 #include "ops/kernels/fused_update.h"
 
 namespace fathom::models {
@@ -28,7 +30,7 @@ void free_gradients(const Parameters& parameters) {
 
 void Optimizer::step(const Parameters& parameters) {
   if (optimizer_ == nullptr && !fused_) {
-    if (on_gpu(parameters)) {
+    if (on_gpu(parameters) || ops::fused_composites()) {
       fused_.emplace(rule_, parameters);
     } else {
       optimizer_ = make_(parameters);
@@ -91,6 +93,8 @@ void clip_norm(const torch::nn::Module& net, double max_norm) {
   // clip_grad_norm_ returns the norm as a number, for which it waits for a GPU.
   if (on_gpu(parameters)) {
     ops::foreach_clip_norm(ops::gradients_like(parameters), max_norm);
+  } else if (ops::fused_composites()) {
+    ops::fused_clip(ops::gradients_like(parameters), max_norm);
   } else {
     torch::nn::utils::clip_grad_norm_(parameters, max_norm);
   }

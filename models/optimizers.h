@@ -12,8 +12,8 @@
 
 namespace fathom::models {
 
-/// LibTorch's optimizer for the parameters of one network: torch::optim on the CPU, the fused
-/// kernels on a GPU. It is created at the first step, after `.to(device)`, because it allocates its
+/// LibTorch's optimizer for the parameters of one network: torch::optim on the CPU, its fused
+/// kernels on a GPU and with ops::fused_composites(). It is created at the first step, after `.to(device)`, because it allocates its
 /// state when it is created.
 class Optimizer {
  public:

@@ -48,6 +48,8 @@ def split(benchmarks):
                 rows = caches.setdefault(found["cache"], {})
                 rows[backend_rank(found["backend"], one.median("in_steps"))] = one
             continue
+        if found["backend"] != "torch":
+            continue  # its step runs other kernels than the op rows above
         key = setting(one.name), parts[1]
         batch, _ = steps.setdefault(key, (found.get("batch"), one.us))
         if "op" in found and found.get("batch") == batch:

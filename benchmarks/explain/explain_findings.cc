@@ -21,8 +21,8 @@ constexpr double kNear = 0.25;
 constexpr double kWorthwhile = 0.001;  // of the step: less is printed as 0.0 %
 
 /// By backend.
-constexpr std::array<std::string_view, 5> kOwners{"LibTorch's", "oneDNN's", "cuBLAS's", "cuDNN's",
-                                                  "fathom_bench's own"};
+constexpr std::array<std::string_view, 6> kOwners{"LibTorch's", "oneDNN's",           "cuBLAS's",
+                                                  "cuDNN's",    "fathom_bench's own", "the tuned"};
 static_assert(kOwners.size() == ops::kBackendNames.size());
 
 /// Whose kernels a backend runs. A user's library has another name.

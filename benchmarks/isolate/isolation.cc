@@ -156,10 +156,14 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
   std::vector<std::string> all{options_.typed.front()};
   for (auto argument = options_.typed.begin() + 1; argument != options_.typed.end(); ++argument) {
     const std::string flag = argument->substr(0, argument->find('='));
-    if (std::find(std::begin(kNotPassed), std::end(kNotPassed), flag) == std::end(kNotPassed)) {
-      all.push_back(*argument);
-    }
+    const bool switched =
+        std::any_of(row.switches.begin(), row.switches.end(),
+                    [&](const std::string& one) { return one.starts_with(flag + '='); });
+    const bool passed =
+        std::find(std::begin(kNotPassed), std::end(kNotPassed), flag) == std::end(kNotPassed);
+    if (passed && !switched) all.push_back(*argument);
   }
+  all.insert(all.end(), row.switches.begin(), row.switches.end());
   all.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");
   all.push_back("--benchmark_out=" + folder_.path("row.json"));
   all.emplace_back("--benchmark_out_format=json");

@@ -9,7 +9,6 @@
 #include "benchmarks/tasks/model_task.h"
 #include "benchmarks/tasks/op_task.h"
 #include "models/table.h"
-#include "ops/backends/onednn_kernels.h"
 #include "ops/backends/vendor.h"
 #include "ops/types/shapes.h"
 
@@ -69,6 +68,8 @@ std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend
   if (backend == Backend::kLibrary) return options.library;
   if (backend == Backend::kOneDnn)
     return std::make_shared<const ops::KernelSet>(ops::onednn_kernels());
+  if (backend == Backend::kTuned)
+    return std::make_shared<const ops::KernelSet>(ops::tuned_kernels());
   return nullptr;
 }
 
@@ -76,8 +77,10 @@ std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend
 std::vector<Backend> step_backends(const Options& options, Device device, Precision precision) {
   std::vector<Backend> backends;
   if (wanted(options, Backend::kTorch)) backends.push_back(Backend::kTorch);
-  if (holds(options.backends, Backend::kOneDnn) && is_here(Backend::kOneDnn, device, precision))
-    backends.push_back(Backend::kOneDnn);
+  for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
+    if (holds(options.backends, backend) && is_here(backend, device, precision))
+      backends.push_back(backend);
+  }
   // An explanation has the library's ops only.
   if (has_library(options, device) && wanted(options, Backend::kLibrary) && !options.explain)
     backends.push_back(Backend::kLibrary);
@@ -128,6 +131,9 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
           .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
 }
 
+/// Options of the process that runs a tuned step.
+const std::vector<std::string> kTunedSwitches{"--fathom_mkl=native", "--fathom_malloc=tuned"};
+
 void add_step(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
               const models::StepOptions& step, Backend backend) {
   const bool graph = options.cuda_graph && step.device == Device::kCuda;
@@ -144,6 +150,7 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
        .precision = step.precision,
        .backend = backend_name,
        .own_process = kernels != nullptr,
+       .switches = backend == Backend::kTuned ? kTunedSwitches : std::vector<std::string>(),
        .make = [&workload, step, graph,
                 kernels] { return make_model_task(workload, step, graph, kernels); },
        .rates = {.flops = true},

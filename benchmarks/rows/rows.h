@@ -51,6 +51,7 @@ struct Row {
   std::string backend = {};  ///< the token of its name; empty for fixtures
   /// Whether its task changes the process, so that rows after it would measure something else.
   bool own_process = false;
+  std::vector<std::string> switches = {};  ///< options of that process
   std::function<std::unique_ptr<Task>()> make = {};
   Rates rates = {};
   Profiling profiling = Profiling::kNone;

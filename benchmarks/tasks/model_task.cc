@@ -54,7 +54,8 @@ class ModelTask final : public Task {
     const ops::StepFlops step = ops::count_flops([this] { run(); });
     for (const auto& choice : step.choices) add_to_label(choice);
     if (kernels_ != nullptr) {
-      add_to_label(replaced(*kernels_, step_.options().device, step.operators));
+      const auto& operators = kernels_->replaced ? kernels_->replaced() : step.operators;
+      add_to_label(replaced(*kernels_, step_.options().device, operators));
     }
     if (step.flops == 0) return;
     counts_.flops = step.flops;
@@ -116,18 +117,38 @@ class ModelTask final : public Task {
   StepCounts counts_;
 };
 
+/// Seconds of a step after the first one, on LibTorch's kernels.
+double step_seconds(const models::WorkloadRow& row, const models::StepOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  models::Step step(row, options);
+  step.run();
+  const auto begin = Clock::now();
+  step.run();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+models::Layout faster_layout(const models::WorkloadRow& row, const models::StepOptions& options) {
+  models::StepOptions other = options;
+  other.layout = models::Layout::kChannelsLast;
+  if (!models::Step(row, options).has_convolutions()) return options.layout;
+  return step_seconds(row, other) < step_seconds(row, options) ? other.layout : options.layout;
+}
+
 }  // namespace
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph,
                                       std::shared_ptr<const ops::KernelSet> kernels) {
+  models::StepOptions chosen = options;
   if (kernels != nullptr) {
     const auto expected = first_steps(row, options);
     const auto rounded = first_steps(row, options, /*rounded=*/true);
+    if (kernels->chooses_layout) chosen.layout = faster_layout(row, options);
     kernels->install();
-    expect_same_results(expected, rounded, first_steps(row, options), options.precision);
+    expect_same_results(expected, rounded, first_steps(row, chosen), options.precision);
+    if (kernels->settle) kernels->settle();
   }
-  return std::make_unique<ModelTask>(row, options, cuda_graph, std::move(kernels));
+  return std::make_unique<ModelTask>(row, chosen, cuda_graph, std::move(kernels));
 }
 
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ops/backends/replaced_operators.h"
 #include "ops/core/backend.h"
 
 namespace fathom::ops {
@@ -26,7 +27,7 @@ using fixtures::Device;
 constexpr unsigned kLoadSeconds = 60;
 
 /// Names of backends that are not in kBackendNames but that rows have or will have.
-constexpr std::array<std::string_view, 5> kReserved{"library", "tuned", "gloo", "nccl", "mpi"};
+constexpr std::array<std::string_view, 4> kReserved{"library", "gloo", "nccl", "mpi"};
 
 /// The dispatch keys of the devices' kernels.
 constexpr std::array<std::pair<Device, std::string_view>, 2> kKeys{
@@ -47,7 +48,7 @@ std::string in_one_line(std::string_view message) {
 std::string load_error(const std::string& path) {
   try {
     void* library = nullptr;
-    replace_kernels([&] { library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
+    without_replacement_warning([&] { library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
     if (library != nullptr) return {};
   } catch (const std::exception& error) {  // of a registration that LibTorch refuses
     return in_one_line(error.what());
@@ -76,33 +77,19 @@ std::set<std::string> kernels() {
   return all;
 }
 
-/// The pipe of the process that loads a library.
-int answer = -1;
-
-/// Writes the text to the pipe and ends the process.
-[[noreturn]] void end_with(const std::string& text) {
-  for (std::size_t written = 0; written < text.size();) {
-    const auto more = write(answer, text.data() + written, text.size() - written);
-    if (more <= 0) break;
-    written += static_cast<std::size_t>(more);
-  }
-  _exit(0);
-}
-
-/// Loads the library and writes the kernels that it brings, or "! <reason>".
-[[noreturn]] void write_new_kernels(const std::string& path) {
-  alarm(kLoadSeconds);
+/// Loads the library. Returns the kernels that it brings, or "! <reason>".
+std::string loaded_kernels(const std::string& path) {
   const std::set<std::string> before = kernels();
-  if (const std::string error = load_error(path); !error.empty()) end_with("! " + error + '\n');
+  if (const std::string error = load_error(path); !error.empty()) return "! " + error + '\n';
   std::string text;
   for (const auto& kernel : kernels()) {
     if (!before.contains(kernel)) text += kernel + '\n';
   }
-  end_with(text);
+  return text;
 }
 
-/// What write_new_kernels() writes in a process of its own. Throws where that process dies.
-std::string new_kernels(const std::string& path) {
+/// The same in a process of its own. Throws std::runtime_error where that process dies.
+std::string kernels_elsewhere(const std::string& path) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0)
     throw std::runtime_error(std::string("cannot open a pipe: ") + std::strerror(errno));
@@ -110,9 +97,14 @@ std::string new_kernels(const std::string& path) {
   if (child < 0)
     throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
   if (child == 0) {
-    close(ends[0]);
-    answer = ends[1];
-    write_new_kernels(path);
+    alarm(kLoadSeconds);
+    const std::string text = loaded_kernels(path);
+    for (std::size_t written = 0; written < text.size();) {
+      const auto more = write(ends[1], text.data() + written, text.size() - written);
+      if (more <= 0) break;
+      written += static_cast<std::size_t>(more);
+    }
+    _exit(0);
   }
   close(ends[1]);
   std::string text;
@@ -161,7 +153,7 @@ KernelSet kernel_library(const std::string& path) {
   const std::string file =
       std::filesystem::absolute(path).string();  // dlopen() searches for others
   if (!std::ifstream(file)) throw std::runtime_error(std::strerror(errno));
-  std::istringstream lines(new_kernels(file));
+  std::istringstream lines(kernels_elsewhere(file));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("! ")) throw std::runtime_error("cannot be loaded: " + line.substr(2));
     std::istringstream words(line);

@@ -1,24 +1,42 @@
 #include "ops/backends/kernel_set.h"
 
-#include <c10/util/Exception.h>
+#include "ops/backends/onednn/library.h"
+#include "ops/backends/replaced_operators.h"
+#include "ops/kernels/fused_composites.h"
 
 namespace fathom::ops {
 namespace {
 
-class ReplacementsAreWanted final : public c10::WarningHandler {
- public:
-  void process(const c10::Warning& warning) override {
-    if (warning.msg().find("Overriding a previously registered kernel") == std::string::npos)
-      c10::WarningHandler::process(warning);
-  }
-};
+KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice choice) {
+  KernelSet set{.name = name};
+  for (const auto& one : replacements) set.operators[fixtures::Device::kCpu].insert(one.op);
+  set.install = [replacements = std::move(replacements), choice] {
+    replace_operators(replacements, choice);
+  };
+  set.replaced = replaced_operators;
+  set.settle = restore_other_operators;
+  return set;
+}
 
 }  // namespace
 
-void replace_kernels(const std::function<void()>& registrations) {
-  ReplacementsAreWanted handler;
-  const c10::WarningUtils::WarningHandlerGuard guard(&handler);
-  registrations();
+KernelSet onednn_kernels() {
+  const bool here = !onednn::version().empty();
+  return set_of("onednn", here ? onednn_operators() : std::vector<Replacement>(), Choice::kFirst);
+}
+
+KernelSet tuned_kernels() {
+  std::vector<Replacement> all = native_operators();
+  if (!onednn::version().empty()) {
+    for (auto& one : onednn_operators()) all.push_back(one);
+  }
+  KernelSet set = set_of("tuned", std::move(all), Choice::kFastest);
+  set.install = [install = set.install] {
+    fused_composites() = true;
+    install();
+  };
+  set.chooses_layout = true;
+  return set;
 }
 
 }  // namespace fathom::ops

@@ -16,11 +16,25 @@ struct KernelSet {
   std::map<fixtures::Device, std::set<std::string>> operators = {};
   /// From then on LibTorch dispatches to them, in the whole process. Throws std::runtime_error.
   std::function<void()> install = {};
+  /// Those of `operators` that have run another kernel than LibTorch's; null where all do.
+  std::function<std::set<std::string>()> replaced = {};
+  /// Called after the first steps; null: nothing to do.
+  std::function<void()> settle = {};
+  /// Whether the steps also choose the faster memory layout of images.
+  bool chooses_layout = false;
 
   bool has_kernels_for(fixtures::Device device) const { return operators.contains(device); }
 };
 
-/// Runs `registrations` of kernels without LibTorch's warning that they replace others.
-void replace_kernels(const std::function<void()>& registrations);
+/// oneDNN, called directly, for the operators of the CPU that take most of the steps' time: matrix
+/// products, convolutions, pooling, batch normalization and softmax, with their gradients where
+/// those are operators of their own. Tensors keep LibTorch's layouts: each call reorders what its
+/// primitive wants in another one. Where oneDNN has no primitive for a call, as for other types,
+/// LibTorch's kernel runs. Without operators in a build without oneDNN.
+KernelSet onednn_kernels();
+
+/// For each of these operators and each shape the fastest of LibTorch's kernel, oneDNN's and ours:
+/// the first call times them. Composites and updates run our fused kernels.
+KernelSet tuned_kernels();
 
 }  // namespace fathom::ops

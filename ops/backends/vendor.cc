@@ -25,6 +25,8 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
     case Backend::kNative:
     case Backend::kLibrary:
       return true;
+    case Backend::kTuned:
+      return device == Device::kCpu;
   }
   return false;
 }

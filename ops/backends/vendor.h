@@ -20,7 +20,7 @@ bool is_here(Backend backend, fixtures::Device device,
 
 /// Whether a backend is a vendor's library, which solves a Problem.
 constexpr bool is_vendor(Backend backend) {
-  return backend != Backend::kTorch && backend != Backend::kNative && backend != Backend::kLibrary;
+  return backend == Backend::kOneDnn || backend == Backend::kCublas || backend == Backend::kCudnn;
 }
 
 /// A vendor's kernel for `problem`, at the current thread count or on the GPU's current stream.

@@ -6,13 +6,13 @@
 namespace fathom::ops {
 
 /// The code that runs an op: LibTorch called eagerly (torch), a vendor's library called directly
-/// (onednn, cublas, cudnn), this project's kernels (native), or a user's (KernelLibrary), whose
-/// rows have the library's name.
-enum class Backend { kTorch, kOneDnn, kCublas, kCudnn, kNative, kLibrary };
+/// (onednn, cublas, cudnn), this project's kernels (native), the fastest of these for each op of a
+/// step (tuned), or a user's library, whose rows have its name.
+enum class Backend { kTorch, kOneDnn, kCublas, kCudnn, kNative, kTuned, kLibrary };
 
 /// Of those before kLibrary.
-inline constexpr std::array<std::string_view, 5> kBackendNames{"torch", "onednn", "cublas", "cudnn",
-                                                               "native"};
+inline constexpr std::array<std::string_view, 6> kBackendNames{"torch", "onednn", "cublas",
+                                                               "cudnn", "native", "tuned"};
 
 constexpr std::string_view name(Backend backend) {
   return backend == Backend::kLibrary ? "library"

@@ -35,7 +35,7 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
             ["--fathom_device=cpu", "--fathom_cuda_graph"],
             "--fathom_cuda_graph: runs on a GPU only",
         ),
-        (["--fathom_backend=mkl"], "mkl not in {torch,onednn,cublas,cudnn,native}"),
+        (["--fathom_backend=mkl"], "mkl not in {torch,onednn,cublas,cudnn,native,tuned}"),
         (
             ["--fathom_device=cpu", "--fathom_backend=cudnn"],
             "--fathom_backend=cudnn: runs on a GPU only",

@@ -57,6 +57,18 @@ def test_takes_what_the_workloads_run(tmp_path):
     assert train[3:5] == ["0.800", ""]
 
 
+def test_compares_with_the_step_on_torch(tmp_path):
+    (*_, train) = lines(
+        tmp_path,
+        [
+            row(STEP.format("train").replace("backend:torch", "backend:tuned"), 60),
+            row(STEP.format("train"), 100),
+            row(OP.format("matmul/net/a/forward", "torch"), 90, calls_per_model_step=1),
+        ],
+    )
+    assert train[:4] == ["net/train", "0.1", "0.09", "0.900"]
+
+
 def test_adds_cold_rows_apart(tmp_path):
     cold = OP.replace("hot", "cold")
     (*_, train) = lines(

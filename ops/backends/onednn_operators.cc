@@ -1,24 +1,21 @@
-#include "ops/backends/onednn_kernels.h"
-
-#include <ATen/Parallel.h>
-#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sub.h>
-#include <torch/library.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "ops/backends/onednn/library.h"
+#include "ops/backends/replaced_operators.h"
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
 #include "ops/core/kernel.h"
@@ -27,7 +24,6 @@
 namespace fathom::ops {
 namespace {
 
-using Arguments = c10::ArrayRef<c10::IValue>;
 using Results = std::vector<at::Tensor>;
 
 /// Whether oneDNN can read the memory of a tensor.
@@ -38,32 +34,24 @@ bool is_readable(const at::Tensor& tensor) {
          tensor.is_non_overlapping_and_dense();
 }
 
-/// A call of an operator: what its kernel is prepared for, and its memory.
+/// The memory of a call, in the order in which its problem names it.
 class Call {
  public:
-  explicit Call(int64_t op) : key_{op, at::get_num_threads()} {}
+  /// A call of several kernels has a key for each `part`.
+  explicit Call(CallKey key, int64_t part = 0) : key_(std::move(key)) { key_.push_back(part); }
 
   /// Adds a tensor that the kernel reads or writes.
   Buffer operator()(const at::Tensor& tensor) {
     const Buffer made = buffer(tensor);
-    key_.push_back(static_cast<int64_t>(made.element));
-    add(made.sizes);
-    add(made.strides);
-    for (const void* other : memory_) key_.push_back(other == made.data ? 1 : 0);
     memory_.push_back(made.data);
     return made;
   }
-  void add(c10::IntArrayRef values) {
-    key_.push_back(static_cast<int64_t>(values.size()));
-    key_.insert(key_.end(), values.begin(), values.end());
-  }
-  void add(int64_t value) { key_.push_back(value); }
 
-  const std::vector<int64_t>& key() const { return key_; }
+  const CallKey& key() const { return key_; }
   const std::vector<void*>& memory() const { return memory_; }
 
  private:
-  std::vector<int64_t> key_;
+  CallKey key_;
   std::vector<void*> memory_;
 };
 
@@ -72,8 +60,7 @@ class Prepared {
  public:
   /// The kernel for a call; null where oneDNN has none.
   static Prepared* of(const Call& call, const Problem& problem) {
-    static std::map<std::vector<int64_t>, Prepared> all;
-    const auto [place, added] = all.try_emplace(call.key());
+    const auto [place, added] = all().try_emplace(call.key());
     Prepared& one = place->second;
     if (added) {
       try {
@@ -84,6 +71,15 @@ class Prepared {
       }
     }
     return one.kernel_ == nullptr ? nullptr : &one;
+  }
+
+  /// Destroys the kernels of a call, with their memory.
+  static void forget(const CallKey& key) {
+    const auto is_part = [&](const CallKey& other) {
+      return other.size() == key.size() + 1 && std::equal(key.begin(), key.end(), other.begin());
+    };
+    auto place = all().lower_bound(key);
+    while (place != all().end() && is_part(place->first)) place = all().erase(place);
   }
 
   /// Runs it over the memory of another call. `parts` replace the kernel's own.
@@ -102,6 +98,11 @@ class Prepared {
   std::size_t workspace_bytes() const { return kernel_->place(Kernel::Part::kWorkspace).bytes; }
 
  private:
+  static std::map<CallKey, Prepared>& all() {
+    static std::map<CallKey, Prepared> kernels;
+    return kernels;
+  }
+
   std::unique_ptr<Kernel> kernel_;
   std::vector<void*> memory_;
   std::map<Kernel::Part, void*> parts_;
@@ -114,11 +115,8 @@ bool run(const Call& call, const Problem& problem) {
   return kernel != nullptr;
 }
 
-/// Numbers the operators in keys.
-enum Operator : int64_t { kProduct, kConvolution, kPool, kBatchNorm, kSoftmax };
-
 /// a · b (+ addend).
-std::optional<Results> product(const at::Tensor& a, const at::Tensor& b,
+std::optional<Results> product(const CallKey& key, const at::Tensor& a, const at::Tensor& b,
                                const std::optional<at::Tensor>& addend = {}) {
   if (!is_readable(a) || !is_readable(b) || (addend && !is_readable(*addend))) return {};
   std::vector<int64_t> sizes = a.sizes().vec();
@@ -126,7 +124,7 @@ std::optional<Results> product(const at::Tensor& a, const at::Tensor& b,
   if (addend && addend->dim() > 1 && addend->sizes() != c10::IntArrayRef(sizes)) return {};
   if (addend && addend->dim() == 1 && addend->size(0) != sizes.back()) return {};
   const at::Tensor c = at::empty(sizes, a.options());
-  Call call(kProduct);
+  Call call(key);
   MatmulProblem problem{.a = call(a), .b = call(b), .c = call(c)};
   if (addend) problem.addend = call(*addend);
   if (!run(call, problem)) return {};
@@ -134,13 +132,15 @@ std::optional<Results> product(const at::Tensor& a, const at::Tensor& b,
 }
 
 /// addmm(addend, a, b, beta, alpha).
-std::optional<Results> addmm(Arguments in) {
+std::optional<Results> addmm(Arguments in, const CallKey& key) {
   if (!in[3].toScalar().equal(1) || !in[4].toScalar().equal(1)) return {};
-  return product(in[1].toTensor(), in[2].toTensor(), in[0].toTensor());
+  return product(key, in[1].toTensor(), in[2].toTensor(), in[0].toTensor());
 }
 
 /// mm(a, b), bmm(a, b).
-std::optional<Results> mm(Arguments in) { return product(in[0].toTensor(), in[1].toTensor()); }
+std::optional<Results> mm(Arguments in, const CallKey& key) {
+  return product(key, in[0].toTensor(), in[1].toTensor());
+}
 
 /// An empty image [N, C, H, W] in the memory format of another one.
 at::Tensor image_like(const at::Tensor& other, c10::IntArrayRef sizes) {
@@ -164,9 +164,10 @@ struct ConvolutionArguments {
 };
 
 /// Computes what `writes` says; bias may be undefined.
-bool convolve(ConvolutionProblem::Writes writes, const at::Tensor& x, const at::Tensor& w,
-              const at::Tensor& y, const at::Tensor& bias, const ConvolutionArguments& how) {
-  Call call(kConvolution);
+bool convolve(const CallKey& key, ConvolutionProblem::Writes writes, const at::Tensor& x,
+              const at::Tensor& w, const at::Tensor& y, const at::Tensor& bias,
+              const ConvolutionArguments& how) {
+  Call call(key, static_cast<int64_t>(writes));
   ConvolutionProblem problem{.writes = writes,
                              .x = call(x),
                              .w = call(w),
@@ -177,9 +178,6 @@ bool convolve(ConvolutionProblem::Writes writes, const at::Tensor& x, const at::
                              .dilation = how.dilation,
                              .groups = how.groups};
   if (bias.defined()) problem.bias = call(bias);
-  call.add(static_cast<int64_t>(writes));
-  for (const auto& pair : {how.stride, how.padding, how.dilation}) call.add(pair);
-  call.add(how.groups);
   return run(call, problem);
 }
 
@@ -189,7 +187,7 @@ int64_t windows(int64_t in, int64_t kernel, const ConvolutionArguments& how, std
 }
 
 /// convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups).
-std::optional<Results> convolution(Arguments in) {
+std::optional<Results> convolution(Arguments in, const CallKey& key) {
   const at::Tensor& x = in[0].toTensor();
   const at::Tensor& w = in[1].toTensor();
   const at::Tensor bias = given(in[2]) ? in[2].toTensor() : at::Tensor();
@@ -198,13 +196,13 @@ std::optional<Results> convolution(Arguments in) {
   if (!how) return {};
   const at::Tensor y = image_like(x, {x.size(0), w.size(0), windows(x.size(2), w.size(2), *how, 0),
                                       windows(x.size(3), w.size(3), *how, 1)});
-  if (!convolve(ConvolutionProblem::Writes::kY, x, w, y, bias, *how)) return {};
+  if (!convolve(key, ConvolutionProblem::Writes::kY, x, w, y, bias, *how)) return {};
   return Results{y};
 }
 
 /// convolution_backward(g, x, weight, bias_sizes, stride, padding, dilation, transposed,
 /// output_padding, groups, output_mask) gives {dx, dweight, dbias}.
-std::optional<Results> convolution_backward(Arguments in) {
+std::optional<Results> convolution_backward(Arguments in, const CallKey& key) {
   using enum ConvolutionProblem::Writes;
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& x = in[1].toTensor();
@@ -216,12 +214,12 @@ std::optional<Results> convolution_backward(Arguments in) {
   Results results(3);
   if (wanted[0]) {
     results[0] = at::empty_like(x);
-    if (!convolve(kX, results[0], w, g, {}, *how)) return {};
+    if (!convolve(key, kX, results[0], w, g, {}, *how)) return {};
   }
   if (wanted[1] || wanted[2]) {
     results[1] = at::empty_like(w);
     if (wanted[2]) results[2] = at::empty({w.size(0)}, w.options());
-    if (!convolve(kW, x, results[1], g, results[2], *how)) return {};
+    if (!convolve(key, kW, x, results[1], g, results[2], *how)) return {};
   }
   return results;
 }
@@ -250,8 +248,6 @@ PoolArguments max_pool_arguments(Arguments in, std::size_t first) {
 
 PoolProblem pool_problem(Call& call, PoolProblem::Kind kind, const at::Tensor& x,
                          const at::Tensor& y, const PoolArguments& how) {
-  call.add(static_cast<int64_t>(kind));
-  for (const auto& pair : {how.kernel, how.stride, how.padding, how.dilation}) call.add(pair);
   return {.kind = kind,
           .x = call(x),
           .y = call(y),
@@ -263,13 +259,13 @@ PoolProblem pool_problem(Call& call, PoolProblem::Kind kind, const at::Tensor& x
 
 /// max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil) gives {y, indices}. The
 /// indices are oneDNN's workspace, bytes that only the gradient below reads.
-std::optional<Results> max_pool(Arguments in) {
+std::optional<Results> max_pool(Arguments in, const CallKey& key) {
   const at::Tensor& x = in[0].toTensor();
   if (x.dim() != 4 || !is_readable(x)) return {};
   const PoolArguments how = max_pool_arguments(in, 1);
   const at::Tensor y =
       image_like(x, {x.size(0), x.size(1), how.count(x.size(2), 0), how.count(x.size(3), 1)});
-  Call call(kPool);
+  Call call(key);
   const PoolProblem problem = pool_problem(call, PoolProblem::Kind::kMax, x, y, how);
   Prepared* kernel = Prepared::of(call, problem);
   if (kernel == nullptr) return {};
@@ -280,14 +276,14 @@ std::optional<Results> max_pool(Arguments in) {
 }
 
 /// max_pool2d_with_indices_backward(g, x, kernel, stride, padding, dilation, ceil, indices).
-std::optional<Results> max_pool_backward(Arguments in) {
+std::optional<Results> max_pool_backward(Arguments in, const CallKey& key) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& x = in[1].toTensor();
   const at::Tensor& workspace = in[7].toTensor();
   if (workspace.scalar_type() != at::kByte) return {};  // indices of LibTorch's kernel
   const at::Tensor dense = is_readable(g) ? g : g.contiguous(x.suggest_memory_format());
   const at::Tensor dx = at::empty_like(x);
-  Call call(kPool);
+  Call call(key);
   PoolProblem problem =
       pool_problem(call, PoolProblem::Kind::kMax, x, dense, max_pool_arguments(in, 2));
   problem.dx = call(dx);
@@ -313,27 +309,27 @@ std::optional<std::pair<PoolProblem::Kind, PoolArguments>> avg_pool_arguments(Ar
 }
 
 /// avg_pool2d(x, kernel, stride, padding, ceil, count_include_pad, divisor).
-std::optional<Results> avg_pool(Arguments in) {
+std::optional<Results> avg_pool(Arguments in, const CallKey& key) {
   const at::Tensor& x = in[0].toTensor();
   const auto found = avg_pool_arguments(in, 1);
   if (!found || x.dim() != 4 || !is_readable(x)) return {};
   const auto& [kind, how] = *found;
   const at::Tensor y =
       image_like(x, {x.size(0), x.size(1), how.count(x.size(2), 0), how.count(x.size(3), 1)});
-  Call call(kPool);
+  Call call(key);
   if (!run(call, pool_problem(call, kind, x, y, how))) return {};
   return Results{y};
 }
 
 /// avg_pool2d_backward(g, x, kernel, stride, padding, ceil, count_include_pad, divisor).
-std::optional<Results> avg_pool_backward(Arguments in) {
+std::optional<Results> avg_pool_backward(Arguments in, const CallKey& key) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& x = in[1].toTensor();
   const auto found = avg_pool_arguments(in, 2);
   if (!found || x.dim() != 4 || !is_readable(g) || !is_readable(x)) return {};
   const auto& [kind, how] = *found;
   const at::Tensor dx = at::empty_like(x);
-  Call call(kPool);
+  Call call(key);
   PoolProblem problem = pool_problem(call, kind, x, g, how);
   problem.dx = call(dx);
   if (!run(call, problem)) return {};
@@ -342,7 +338,7 @@ std::optional<Results> avg_pool_backward(Arguments in) {
 
 /// native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, epsilon) gives
 /// {y, mean, 1 / sqrt(variance + epsilon)} of the batch.
-std::optional<Results> batch_norm(Arguments in) {
+std::optional<Results> batch_norm(Arguments in, const CallKey& key) {
   const at::Tensor& x = in[0].toTensor();
   const bool training = in[5].toBool();
   const double momentum = in[6].toDouble();
@@ -355,7 +351,7 @@ std::optional<Results> batch_norm(Arguments in) {
   const at::Tensor& weight = in[1].toTensor();
   const at::Tensor& running_mean = in[3].toTensor();
   const at::Tensor& running_variance = in[4].toTensor();
-  Call call(kBatchNorm);
+  Call call(key);
   BatchNormProblem problem{.x = call(x),
                            .weight = call(weight),
                            .bias = call(in[2].toTensor()),
@@ -379,7 +375,7 @@ std::optional<Results> batch_norm(Arguments in) {
 
 /// native_batch_norm_backward(g, x, weight, running_mean, running_var, mean, inverse_deviation,
 /// training, epsilon, output_mask) gives {dx, dweight, dbias}.
-std::optional<Results> batch_norm_backward(Arguments in) {
+std::optional<Results> batch_norm_backward(Arguments in, const CallKey& key) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& x = in[1].toTensor();
   const double epsilon = in[8].toDouble();
@@ -391,7 +387,7 @@ std::optional<Results> batch_norm_backward(Arguments in) {
   Results results{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};
   const at::Tensor& mean = in[5].toTensor();
   const at::Tensor variance = at::sub(in[6].toTensor().pow(-2), epsilon);
-  Call call(kBatchNorm);
+  Call call(key);
   BatchNormProblem problem{.x = call(x),
                            .weight = call(weight),
                            .bias = call(weight),  // not read
@@ -406,85 +402,35 @@ std::optional<Results> batch_norm_backward(Arguments in) {
 
 /// _softmax(x, dim, half_to_float) or, with `log`, _log_softmax.
 template <bool log>
-std::optional<Results> softmax(Arguments in) {
+std::optional<Results> softmax(Arguments in, const CallKey& key) {
   const at::Tensor& x = in[0].toTensor();
   if (x.dim() == 0 || !is_readable(x) || in[2].toBool()) return {};
   const at::Tensor y = at::empty_like(x);
   const auto axis = static_cast<int>(at::maybe_wrap_dim(in[1].toInt(), x.dim()));
-  Call call(kSoftmax);
-  call.add(log ? 1 : 0);
-  call.add(axis);
+  Call call(key);
   if (!run(call, SoftmaxProblem{.log = log, .x = call(x), .y = call(y), .axis = axis})) return {};
   return Results{y};
 }
 
-using Run = std::optional<Results> (*)(Arguments);
-
-/// LibTorch's kernels before their replacement.
-std::map<std::string, c10::SafeKernelFunction>& libtorch() {
-  static std::map<std::string, c10::SafeKernelFunction> kernels;
-  return kernels;
-}
-
-template <Run run_onednn>
-void boxed(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
-  const std::size_t count = op.schema().arguments().size();
-  const auto results = run_onednn(torch::jit::last(*stack, count));
-  if (!results) return libtorch().at(op.operator_name().name).callBoxed(op, keys, stack);
-  torch::jit::drop(*stack, count);
-  for (const auto& result : *results) torch::jit::push(*stack, result);
-}
-
-using Boxed = void (*)(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack*);
-
-struct Replacement {
-  const char* op;
-  torch::CppFunction (*kernel)();
-};
-
-template <Run run_onednn>
-torch::CppFunction kernel() {
-  return torch::CppFunction::makeFromBoxedFunction<&boxed<run_onednn>>();
-}
-
-constexpr std::array<Replacement, 13> kReplacements{{
-    {"addmm", kernel<addmm>},
-    {"mm", kernel<mm>},
-    {"bmm", kernel<mm>},
-    {"convolution", kernel<convolution>},
-    {"convolution_backward", kernel<convolution_backward>},
-    {"max_pool2d_with_indices", kernel<max_pool>},
-    {"max_pool2d_with_indices_backward", kernel<max_pool_backward>},
-    {"avg_pool2d", kernel<avg_pool>},
-    {"avg_pool2d_backward", kernel<avg_pool_backward>},
-    {"native_batch_norm", kernel<batch_norm>},
-    {"native_batch_norm_backward", kernel<batch_norm_backward>},
-    {"_softmax", kernel<softmax<false>>},
-    {"_log_softmax", kernel<softmax<true>>},
-}};
-
-void install() {
-  static torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__,
-                                __LINE__);
-  if (!libtorch().empty()) return;
-  for (const auto& [op, make] : kReplacements) {
-    const std::string name = std::string("aten::") + op;
-    libtorch().emplace(name, c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow(name.c_str(), "")
-                                 .getComputedKernelForDispatchKey(c10::DispatchKey::CPU));
-    replace_kernels([&] { library.impl(op, make()); });
-  }
-}
-
 }  // namespace
 
-KernelSet onednn_kernels() {
-  KernelSet set{.name = "onednn"};
-  if (onednn::version().empty()) return set;
-  for (const auto& replacement : kReplacements)
-    set.operators[fixtures::Device::kCpu].insert(replacement.op);
-  set.install = install;
-  return set;
+std::vector<Replacement> onednn_operators() {
+  std::vector<Replacement> all{
+      {"addmm", addmm},
+      {"mm", mm},
+      {"bmm", mm},
+      {"convolution", convolution},
+      {"convolution_backward", convolution_backward},
+      {"max_pool2d_with_indices", max_pool},
+      {"max_pool2d_with_indices_backward", max_pool_backward, {}, /*decided=*/true},
+      {"avg_pool2d", avg_pool},
+      {"avg_pool2d_backward", avg_pool_backward},
+      {"native_batch_norm", batch_norm, /*written=*/{3, 4}},
+      {"native_batch_norm_backward", batch_norm_backward},
+      {"_softmax", softmax<false>},
+      {"_log_softmax", softmax<true>}};
+  for (auto& one : all) one.forget = Prepared::forget;
+  return all;
 }
 
 }  // namespace fathom::ops

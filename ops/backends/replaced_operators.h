@@ -1,0 +1,57 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace fathom::ops {
+
+/// The arguments of a call of an operator, in its schema's order.
+using Arguments = c10::ArrayRef<c10::IValue>;
+
+/// Equal for two calls that one kernel can run: operator, threads, sizes, strides, types and other
+/// arguments.
+using CallKey = std::vector<int64_t>;
+
+/// Runs a call. Nothing where there is no kernel for it. A result that is not wanted is undefined.
+using Attempt = std::optional<std::vector<at::Tensor>> (*)(Arguments in, const CallKey& key);
+
+/// A kernel in place of LibTorch's on the CPU.
+struct Replacement {
+  const char* op;  ///< the operator without "aten::", of the overload without a name
+  Attempt run;
+  std::vector<std::size_t> written = {};  ///< the arguments that a call changes
+  bool decided = false;  ///< by the forward pass, whose result only its own gradient can read
+  void (*forget)(const CallKey& key) = nullptr;  ///< frees what `run` keeps for a key
+};
+
+/// oneDNN's, called directly.
+std::vector<Replacement> onednn_operators();
+/// This project's kernels of what a language model's decoding reads.
+std::vector<Replacement> native_operators();
+
+/// Which kernel a call runs.
+enum class Choice {
+  kFirst,    ///< the first replacement that has one, else LibTorch's
+  kFastest,  ///< the fastest, LibTorch's included: the first call of each key times them
+};
+
+/// Registers the replacements for the rest of the process.
+void replace_operators(const std::vector<Replacement>& replacements, Choice choice);
+
+/// The operators of which a call has run a replacement.
+std::set<std::string> replaced_operators();
+
+/// Takes the other operators' replacements back, so that their calls cost nothing.
+void restore_other_operators();
+
+/// Runs `registrations` of kernels without LibTorch's warning that they replace others.
+void without_replacement_warning(const std::function<void()>& registrations);
+
+}  // namespace fathom::ops
