@@ -13,8 +13,8 @@
 namespace fathom::models {
 
 /// LibTorch's optimizer for the parameters of one network: torch::optim on the CPU, its fused
-/// kernels on a GPU and with ops::fused_composites(). It is created at the first step, after `.to(device)`, because it allocates its
-/// state when it is created.
+/// kernels on a GPU and with ops::fused_composites(). It is created at the first step, after
+/// `.to(device)`, because it allocates its state when it is created.
 class Optimizer {
  public:
   using Make = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<at::Tensor>)>;
