@@ -104,8 +104,7 @@ void fused_clip(const List& gradients, double max_norm) {
     const at::Tensor& g = gradients[i];
     TORCH_CHECK(g.is_non_overlapping_and_dense() && g.scalar_type() == first.scalar_type() &&
                     g.device() == first.device() && element(g.scalar_type()),
-                "clip: gradient ", i,
-                " differs from the first in type or device, or is not dense");
+                "clip: gradient ", i, " differs from the first in type or device, or is not dense");
   }
   if (first.device().is_cpu()) return clip_on_cpu(gradients, max_norm);
   TORCH_CHECK(first.device().is_cuda() && cuda_library() != nullptr, "clip: no kernel on ",
