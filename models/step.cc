@@ -13,9 +13,6 @@
 namespace fathom::models {
 namespace {
 
-// More than one batch, so that no step finds its input in the cache.
-constexpr int kBatches = 4;
-
 /// Enables autocast to bfloat16 during its lifetime if the precision is bf16.
 class Autocast {
  public:

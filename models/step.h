@@ -18,6 +18,9 @@
 
 namespace fathom::models {
 
+/// The batches of a step: more than one, so that no step finds its input in the cache.
+inline constexpr int kBatches = 4;
+
 enum class Phase { kForward, kBackward, kUpdate };
 
 inline constexpr std::array<std::string_view, 3> kPhaseNames{"forward", "backward", "update"};

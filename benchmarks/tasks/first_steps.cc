@@ -13,8 +13,6 @@
 namespace fathom::benchmarks {
 namespace {
 
-constexpr int kSteps = 3;
-
 // Limit of a difference, as a share of the tensor's norm.
 constexpr double kTolerance = 1e-3;
 constexpr double kBf16Tolerance = 0.05;
@@ -120,10 +118,10 @@ void round_weights(models::Workload& workload, fixtures::Precision precision) {
 }  // namespace
 
 std::vector<StepResults> first_steps(const models::WorkloadRow& row,
-                                     const models::StepOptions& options, bool rounded) {
+                                     const models::StepOptions& options, int count, bool rounded) {
   models::Step step(row, options);
   if (rounded) round_weights(step.workload(), options.precision);
-  std::vector<StepResults> all(kSteps);
+  std::vector<StepResults> all(static_cast<std::size_t>(count));
   for (auto& one : all) {
     step.run([&](models::Phase phase) {
       if (phase != models::Phase::kBackward) return;

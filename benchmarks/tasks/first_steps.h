@@ -16,15 +16,18 @@ struct StepResults {
   std::map<std::string, at::Tensor> gradients;  ///< of the last update, by parameter
 };
 
-/// Builds a step and returns the results of its first three runs. With `rounded` each weight first
-/// changes by one unit in the last place of fp32 or bf16: the results then show how the step
+inline constexpr int kComparedSteps = 3;
+
+/// Builds a step and returns the results of its first `count` runs. With `rounded` each weight
+/// first changes by one unit in the last place of fp32 or bf16: the results then show how the step
 /// amplifies rounding.
 std::vector<StepResults> first_steps(const models::WorkloadRow& row,
-                                     const models::StepOptions& options, bool rounded = false);
+                                     const models::StepOptions& options, int count = kComparedSteps,
+                                     bool rounded = false);
 
-/// Throws std::runtime_error where `found` differs from `expected` by more than rounding explains:
-/// the step, the tensor, the difference and its limit. `rounded` are the expected results after
-/// rounding the weights.
+/// Throws std::runtime_error where a result of `expected` differs from that in `found` by more than
+/// rounding explains: the step, the tensor, the difference and its limit. `rounded` are the
+/// expected results after rounding the weights.
 void expect_same_results(const std::vector<StepResults>& expected,
                          const std::vector<StepResults>& rounded,
                          const std::vector<StepResults>& found, fixtures::Precision precision);

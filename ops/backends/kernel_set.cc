@@ -14,7 +14,7 @@ KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice
     replace_operators(replacements, choice);
   };
   set.replaced = replaced_operators;
-  set.settle = restore_other_operators;
+  set.settle = end_choice;
   return set;
 }
 

@@ -48,8 +48,9 @@ void replace_operators(const std::vector<Replacement>& replacements, Choice choi
 /// The operators of which a call has run a replacement.
 std::set<std::string> replaced_operators();
 
-/// Takes the other operators' replacements back, so that their calls cost nothing.
-void restore_other_operators();
+/// Ends the choice: takes the other operators' replacements back, so that their calls cost nothing.
+/// Of the rest, calls with a key that is new from then on run LibTorch's kernel untimed.
+void end_choice();
 
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.
 void without_replacement_warning(const std::function<void()>& registrations);

@@ -65,14 +65,25 @@ TEST(ReplacedOperators, FallBackToLibTorch) {
   });
 }
 
-TEST(ReplacedOperators, AreRestoredWhereNoCallRanOne) {
+TEST(ReplacedOperators, AreTakenBackWhereNoCallRanOne) {
   in_own_process([] {
     replace_operators({{"cosh", fast}, {"sinh", slow}}, Choice::kFirst);
     at::cosh(at::zeros({4}));
-    restore_other_operators();
+    end_choice();
     EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 20);
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 0);
     EXPECT_EQ(slow_calls, 0);
+  });
+}
+
+TEST(ReplacedOperators, AreNotTimedAfterTheChoice) {
+  in_own_process([] {
+    replace_operators({{"cosh", fast}}, Choice::kFastest);
+    const at::Tensor large = at::zeros({1 << 22});
+    EXPECT_EQ(at::cosh(large)[0].item<double>(), 5) << "filling is faster than LibTorch's";
+    end_choice();
+    EXPECT_EQ(at::cosh(large)[0].item<double>(), 5);
+    EXPECT_EQ(at::cosh(at::zeros({1 << 23}))[0].item<double>(), 1) << "a new shape";
   });
 }
 

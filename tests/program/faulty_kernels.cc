@@ -1,5 +1,5 @@
-// A library for --fathom_kernels in tests/program/kernels_test.py, which copies it to lib<fault>.so: its file name says what
-// is wrong with its kernel of aten::addmm.
+// A library for --fathom_kernels in tests/program/kernels_test.py, which copies it to
+// lib<fault>.so: its file name says what is wrong with its kernel of aten::addmm.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/mm.h>
