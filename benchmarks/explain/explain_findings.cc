@@ -20,17 +20,17 @@ constexpr double kWellAbove = 1.25;
 constexpr double kNear = 0.25;
 constexpr double kWorthwhile = 0.001;  // of the step: less is printed as 0.0 %
 
-/// By backend.
-constexpr std::array<std::string_view, 6> kOwners{"LibTorch's", "oneDNN's",           "cuBLAS's",
-                                                  "cuDNN's",    "fathom_bench's own", "the tuned"};
-static_assert(kOwners.size() == ops::kBackendNames.size());
+/// Of the backends of ops, in the order of their names.
+constexpr std::array<std::string_view, 5> kOwners{"LibTorch's", "oneDNN's", "cuBLAS's", "cuDNN's",
+                                                  "fathom_bench's own"};
+static_assert(kOwners.size() < ops::kBackendNames.size());
 
-/// Whose kernels a backend runs. A user's library has another name.
+/// Whose kernels a backend runs. A user's library has a name of its own.
 std::string owner(const std::string& backend) {
-  const auto& names = ops::kBackendNames;
-  const auto place =
-      static_cast<std::size_t>(std::find(names.begin(), names.end(), backend) - names.begin());
-  return place < names.size() ? std::string(kOwners[place]) : backend + "'s";
+  for (std::size_t i = 0; i < kOwners.size(); ++i) {
+    if (backend == ops::kBackendNames[i]) return std::string(kOwners[i]);
+  }
+  return backend + "'s";
 }
 
 std::string ms(double us) { return significant(us / 1e3) + " ms"; }

@@ -56,18 +56,13 @@ void Explainer::add(const RowResult& result) {
   const bool whole = result.failures.empty() || mean != result.runs.end();
   if (!whole || result.runs.empty()) return;
   const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
-  if (result.repetitions.empty()) {  // another process ran it
-    measured_.insert_or_assign(result.row->name, Measured{.time = {median_us(run), {}},
-                                                          .peak = peak_share(run.counters),
-                                                          .profile = {},
-                                                          .profile_taken_us = {}});
-    return;
+  Measured found{.time = {median_us(run), {}}, .peak = peak_share(run.counters)};
+  if (!result.repetitions.empty()) {  // this process ran it
+    const TimedPass& last = result.repetitions.back();
+    found.time = median_time(result.repetitions);
+    found.profile = last.op_shapes;
+    found.profile_taken_us = last.profile_taken_us;
   }
-  const TimedPass& last = result.repetitions.back();
-  Measured found{.time = median_time(result.repetitions),
-                 .peak = peak_share(run.counters),
-                 .profile = last.op_shapes,
-                 .profile_taken_us = last.profile_taken_us};
   const auto [place, first] = measured_.try_emplace(result.row->name, found);
   if (first) return;
   Measured& kept = place->second;

@@ -29,8 +29,8 @@ class Explainer final : public ResultSink {
   struct Measured {
     Timing time;  ///< the median step; of several repetitions the median one
     std::optional<PeakShare> peak;
-    std::optional<ops::ShapeProfile> profile;  ///< of the last repetition
-    std::optional<double> profile_taken_us;
+    std::optional<ops::ShapeProfile> profile = {};  ///< of the last repetition
+    std::optional<double> profile_taken_us = {};
     int measurements = 1;
   };
 

@@ -15,6 +15,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "fixtures/machine/process_end.h"
+
 namespace fathom::benchmarks {
 namespace {
 
@@ -70,9 +72,8 @@ std::string exceeded_limit(pid_t child, double seconds, const Limits& limits) {
 
 ChildExit exit_of(int status) {
   if (WIFEXITED(status)) return {.code = WEXITSTATUS(status), .reason = {}};
-  const int signal = WTERMSIG(status);
-  std::string reason = "ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
-  if (signal == SIGKILL) reason += ": out of memory, or killed by another process";
+  std::string reason = "ended by " + fixtures::process_end(status);
+  if (WTERMSIG(status) == SIGKILL) reason += ": out of memory, or killed by another process";
   return {.code = -1, .reason = reason};
 }
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fixtures/machine/process_end.h"
 #include "ops/backends/replaced_operators.h"
 #include "ops/core/backend.h"
 
@@ -115,10 +116,8 @@ std::string kernels_elsewhere(const std::string& path) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  const std::string end = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
-                                            : "signal " + std::to_string(WTERMSIG(status)) + " (" +
-                                                  strsignal(WTERMSIG(status)) + ")";
-  throw std::runtime_error("the process that loaded it ended with " + end);
+  throw std::runtime_error("the process that loaded it ended with " +
+                           fixtures::process_end(status));
 }
 
 bool is_taken(std::string_view name) {
@@ -150,8 +149,8 @@ std::string library_name(const std::string& path) {
 
 KernelSet kernel_library(const std::string& path) {
   KernelSet set{.name = library_name(path)};
-  const std::string file =
-      std::filesystem::absolute(path).string();  // dlopen() searches for others
+  // dlopen() searches for a name without a folder elsewhere.
+  const std::string file = std::filesystem::absolute(path).string();
   if (!std::ifstream(file)) throw std::runtime_error(std::strerror(errno));
   std::istringstream lines(kernels_elsewhere(file));
   for (std::string line; std::getline(lines, line);) {
@@ -169,8 +168,7 @@ KernelSet kernel_library(const std::string& path) {
         "registers no kernel for an operator of LibTorch, expected TORCH_LIBRARY_IMPL(aten, CPU, "
         "m)");
   }
-  set.install = [file, loaded = false]() mutable {
-    if (std::exchange(loaded, true)) return;
+  set.install = [file] {
     if (const std::string error = load_error(file); !error.empty())
       throw std::runtime_error(file + ": cannot be loaded: " + error);
   };

@@ -22,13 +22,13 @@ KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice
 
 KernelSet onednn_kernels() {
   const bool here = !onednn::version().empty();
-  return set_of("onednn", here ? onednn_operators() : std::vector<Replacement>(), Choice::kFirst);
+  return set_of("onednn", here ? onednn::operators() : std::vector<Replacement>(), Choice::kFirst);
 }
 
 KernelSet tuned_kernels() {
   std::vector<Replacement> all = native_operators();
   if (!onednn::version().empty()) {
-    for (auto& one : onednn_operators()) all.push_back(one);
+    for (auto& one : onednn::operators()) all.push_back(one);
   }
   KernelSet set = set_of("tuned", std::move(all), Choice::kFastest);
   set.install = [install = set.install] {

@@ -9,31 +9,27 @@
 namespace fathom::ops {
 namespace {
 
-using Results = std::vector<at::Tensor>;
-
-/// addmm(bias, x, weight, beta, alpha) of a linear layer of few samples; weight is [K, N], a
-/// transposed view.
-std::optional<Results> few_rows(Arguments in, const CallKey& /*key*/) {
-  const at::Tensor& bias = in[0].toTensor();
-  const at::Tensor& x = in[1].toTensor();
-  const at::Tensor weight = in[2].toTensor().t();
-  if (x.size(0) > kMaxSkinnyRows || bias.dim() != 1 || !in[3].toScalar().equal(1) ||
-      !in[4].toScalar().equal(1) || !x.is_contiguous() || !weight.is_contiguous() ||
+/// A linear layer of few samples. `transposed` is the weight as [K, N], usually a view.
+std::optional<Results> few_rows(const at::Tensor& x, const at::Tensor& transposed,
+                                const std::optional<at::Tensor>& bias) {
+  const at::Tensor weight = transposed.t();
+  if (x.size(0) > kMaxSkinnyRows || !x.is_contiguous() || !weight.is_contiguous() ||
       x.scalar_type() != at::kFloat || x.numel() == 0) {
     return {};
   }
   return Results{skinny_linear(x, weight, bias)};
 }
 
-/// The same as mm(x, weight).
-std::optional<Results> few_rows_without_bias(Arguments in, const CallKey& /*key*/) {
-  const at::Tensor& x = in[0].toTensor();
-  const at::Tensor weight = in[1].toTensor().t();
-  if (x.size(0) > kMaxSkinnyRows || !x.is_contiguous() || !weight.is_contiguous() ||
-      x.scalar_type() != at::kFloat || x.numel() == 0) {
-    return {};
-  }
-  return Results{skinny_linear(x, weight, {})};
+/// addmm(bias, x, weight, beta, alpha).
+std::optional<Results> few_rows_addmm(Arguments in, const CallKey& /*key*/) {
+  const at::Tensor& bias = in[0].toTensor();
+  if (bias.dim() != 1 || !in[3].toScalar().equal(1) || !in[4].toScalar().equal(1)) return {};
+  return few_rows(in[1].toTensor(), in[2].toTensor(), bias);
+}
+
+/// mm(x, weight).
+std::optional<Results> few_rows_mm(Arguments in, const CallKey& /*key*/) {
+  return few_rows(in[0].toTensor(), in[1].toTensor(), {});
 }
 
 /// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout, causal, mask, scale) of one query.
@@ -50,8 +46,8 @@ std::optional<Results> one_query(Arguments in, const CallKey& /*key*/) {
 }  // namespace
 
 std::vector<Replacement> native_operators() {
-  return {{"addmm", few_rows},
-          {"mm", few_rows_without_bias},
+  return {{"addmm", few_rows_addmm},
+          {"mm", few_rows_mm},
           {"_scaled_dot_product_flash_attention_for_cpu", one_query}};
 }
 

@@ -19,8 +19,11 @@ using Arguments = c10::ArrayRef<c10::IValue>;
 /// arguments.
 using CallKey = std::vector<int64_t>;
 
-/// Runs a call. Nothing where there is no kernel for it. A result that is not wanted is undefined.
-using Attempt = std::optional<std::vector<at::Tensor>> (*)(Arguments in, const CallKey& key);
+/// The results of a call, in its schema's order. One that is not wanted is undefined.
+using Results = std::vector<at::Tensor>;
+
+/// Runs a call. Nothing where there is no kernel for it.
+using Attempt = std::optional<Results> (*)(Arguments in, const CallKey& key);
 
 /// A kernel in place of LibTorch's on the CPU.
 struct Replacement {
@@ -31,8 +34,11 @@ struct Replacement {
   void (*forget)(const CallKey& key) = nullptr;  ///< frees what `run` keeps for a key
 };
 
+namespace onednn {
 /// oneDNN's, called directly.
-std::vector<Replacement> onednn_operators();
+std::vector<Replacement> operators();
+}  // namespace onednn
+
 /// This project's kernels of what a language model's decoding reads.
 std::vector<Replacement> native_operators();
 

@@ -18,7 +18,6 @@ namespace fathom::ops {
 namespace {
 
 using benchmarks::in_own_process;
-using Results = std::vector<at::Tensor>;
 
 int slow_calls = 0;
 

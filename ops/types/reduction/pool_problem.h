@@ -2,7 +2,7 @@
 
 #include "ops/core/buffer.h"
 #include "ops/core/op.h"
-#include "ops/types/reduction/pool_windows.h"
+#include "ops/core/pool_windows.h"
 
 namespace fathom::ops {
 

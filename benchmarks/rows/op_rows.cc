@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "benchmarks/rows/row_parts.h"
+#include "benchmarks/rows/rows.h"
+#include "benchmarks/tasks/op_task.h"
+#include "models/table.h"
+#include "ops/backends/vendor.h"
+#include "ops/types/shapes.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using fixtures::Device;
+using fixtures::Precision;
+using ops::Backend;
+
+/// Whether `kernels` replace operators of this op type.
+bool replaces(const ops::KernelSet& kernels, Device device, const ops::OpType& type) {
+  const auto& operators = kernels.operators.at(device);
+  const auto replaced = [&](std::string_view op) { return operators.contains(std::string(op)); };
+  return std::any_of(type.aten.begin(), type.aten.end(), replaced) ||
+         std::any_of(type.aten_parts.begin(), type.aten_parts.end(), replaced);
+}
+
+/// Whether `step` runs ops of this shape.
+bool is_part(const ops::ShapeRow& shape, const StepName& step) {
+  const bool train = step.mode == models::Mode::kTrain;
+  return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
+}
+
+/// Whether --fathom_explain needs the row: cold rows only of the backend that the steps use, and
+/// only where a hot call finds its buffers in the caches.
+bool explains(const RowOp& op) {
+  return op.cache == Cache::kHot || (op.in_steps && !op.exceeds_caches);
+}
+
+void add_op(std::vector<Row>& rows, const Options& options,
+            const std::shared_ptr<const ops::ShapeRow>& shape, const OpOptions& op, bool in_steps) {
+  if (op.cache == Cache::kCold && !runs_cold(*shape->op, op)) return;
+  const RowOp made{.shape = shape,
+                   .backend = op.backend,
+                   .in_steps = in_steps,
+                   .cache = op.cache,
+                   .exceeds_caches = options.explain && exceeds_caches(*shape->op, op)};
+  if (options.explain && !explains(made)) return;
+  const std::string backend = backend_name(options, op.backend);
+  add_rows(rows, options, shape->name() + token("device", op.device),
+           token("precision", op.precision) + token("cache", op.cache) + token("backend", backend),
+           {.device = op.device,
+            .precision = op.precision,
+            .backend = backend,
+            .own_process = op.kernels != nullptr,
+            .make = [shape, op] { return make_op_task(*shape, op); },
+            .rates = {.flops = true, .bytes = true},
+            .cost = shape->op->cost(op.precision),
+            .op = made});
+}
+
+/// The backends that run the ops of a shape.
+std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Options& options, Device device,
+                                 Precision precision) {
+  std::vector<Backend> backends = shape.op->backends();
+  std::erase_if(backends, [&](Backend backend) {
+    return !is_here(backend, device, precision) ||
+           (backend == Backend::kNative && !shape.op->native_on(device));
+  });
+  if (has_library(options, device) && replaces(*options.library, device, *shape.type))
+    backends.push_back(Backend::kLibrary);
+  std::erase_if(backends, [&](Backend backend) { return !wanted(options, backend); });
+  return backends;
+}
+
+}  // namespace
+
+std::vector<Row> op_rows(const Options& options) {
+  std::vector<ops::ShapeRow> shapes;
+  const auto add = [&](std::vector<ops::ShapeRow> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(shapes));
+  };
+  for (const auto& workload : models::workloads()) add(ops::embedded_shapes(workload.name));
+  if (!options.shapes.empty()) add(ops::read_shapes(options.shapes));
+  std::vector<Row> rows;
+  for (auto& each : shapes) {
+    if (options.explain && !is_part(each, *options.explain)) continue;
+    const auto shape = std::make_shared<const ops::ShapeRow>(std::move(each));
+    for_devices_and_precisions(options, [&](Device device, Precision precision) {
+      if (device == Device::kCuda && shape->op->on_cpu_only()) return;
+      const Backend in_steps = shape->op->backend_in_steps(device);
+      for (const Backend backend : backends_of(*shape, options, device, precision)) {
+        for (const Cache cache : options.caches) {
+          const OpOptions op{.device = device,
+                             .precision = precision,
+                             .backend = backend,
+                             .cache = cache,
+                             .seed = options.seed,
+                             .kernels = backend == Backend::kLibrary ? options.library : nullptr};
+          add_op(rows, options, shape, op, backend == in_steps);
+        }
+      }
+    });
+  }
+  return rows;
+}
+
+}  // namespace fathom::benchmarks

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "benchmarks/options/options.h"
+#include "benchmarks/rows/rows.h"
+
+namespace fathom::benchmarks {
+
+/// A part of a row's name: "/batch:8".
+template <typename Value>
+std::string token(std::string_view key, const Value& value) {
+  std::string text = "/" + std::string(key) + ":";
+  if constexpr (std::is_integral_v<Value>) {
+    text += std::to_string(value);
+  } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
+    text += value;
+  } else {
+    text += name(value);
+  }
+  return text;
+}
+
+/// Adds `row` once for each thread count; on a GPU, or if `serial`, only with one thread. Its name
+/// is `head`, the token of the threads and `tail`.
+void add_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
+              const std::string& tail, const Row& row, bool serial = false);
+
+/// A backend's name in the names of rows.
+std::string backend_name(const Options& options, ops::Backend backend);
+
+/// Whether the options list the backend.
+bool asks_for(const Options& options, ops::Backend backend);
+
+/// The same, or list none.
+bool wanted(const Options& options, ops::Backend backend);
+
+/// Whether --fathom_kernels has kernels for the device.
+bool has_library(const Options& options, fixtures::Device device);
+
+/// Calls `visit` with each device and each precision that it has: tf32 exists on GPUs only.
+template <typename Visit>
+void for_devices_and_precisions(const Options& options, Visit visit) {
+  for (const auto device : options.devices) {
+    for (const auto precision : options.precisions) {
+      if (precision == fixtures::Precision::kTf32 && device == fixtures::Device::kCpu) continue;
+      visit(device, precision);
+    }
+  }
+}
+
+}  // namespace fathom::benchmarks

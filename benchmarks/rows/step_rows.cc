@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "benchmarks/rows/row_parts.h"
+#include "benchmarks/rows/rows.h"
+#include "benchmarks/tasks/model_task.h"
+#include "models/table.h"
+#include "ops/backends/kernel_set.h"
+#include "ops/backends/vendor.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using fixtures::Device;
+using fixtures::Precision;
+using ops::Backend;
+
+/// The kernels that a step on `backend` runs in place of LibTorch's; null: none.
+std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend backend) {
+  if (backend == Backend::kLibrary) return options.library;
+  if (backend == Backend::kOneDnn)
+    return std::make_shared<const ops::KernelSet>(ops::onednn_kernels());
+  if (backend == Backend::kTuned)
+    return std::make_shared<const ops::KernelSet>(ops::tuned_kernels());
+  return nullptr;
+}
+
+/// The backends of steps: LibTorch, and others only where the options ask for them.
+std::vector<Backend> step_backends(const Options& options, Device device, Precision precision) {
+  std::vector<Backend> backends;
+  if (wanted(options, Backend::kTorch)) backends.push_back(Backend::kTorch);
+  for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
+    if (asks_for(options, backend) && is_here(backend, device, precision))
+      backends.push_back(backend);
+  }
+  // An explanation has the library's ops only.
+  if (has_library(options, device) && wanted(options, Backend::kLibrary) && !options.explain)
+    backends.push_back(Backend::kLibrary);
+  return backends;
+}
+
+Profiling profiling(const Options& options) {
+  if (options.explain) return Profiling::kOpShapes;
+  return options.profile ? Profiling::kOpTypes : Profiling::kNone;
+}
+
+std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRow& workload,
+                                models::Mode mode) {
+  if (!options.batches.empty()) return options.batches;
+  std::set<int64_t> batches;
+  for (const double scale : options.batch_scales) {
+    const auto batch = static_cast<double>(models::default_batch(workload, mode));
+    batches.insert(std::max<int64_t>(std::llround(scale * batch), 1));
+  }
+  return {batches.begin(), batches.end()};
+}
+
+/// MACs of a step of one sample. A backward pass takes two for each one of the forward pass.
+int64_t rough_macs(const models::WorkloadRow& workload, models::Mode mode) {
+  if (mode == models::Mode::kTrain) {
+    return 3 * (workload.step_macs > 0 ? workload.step_macs : workload.macs);
+  }
+  return workload.infer_macs > 0 ? workload.infer_macs : workload.macs;
+}
+
+/// An update reads and writes each parameter several times.
+ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOptions& step) {
+  const bool train = step.mode == models::Mode::kTrain;
+  const auto macs = static_cast<double>(rough_macs(workload, step.mode));
+  const auto parameters = static_cast<double>(workload.parameters);
+  return {.flops = 2 * macs * static_cast<double>(step.batch),
+          .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
+}
+
+/// Options of the process that runs a tuned step.
+const std::vector<std::string> kTunedSwitches{"--fathom_mkl=native", "--fathom_malloc=tuned"};
+
+void add_step(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
+              const models::StepOptions& step, Backend backend) {
+  const bool graph = options.cuda_graph && step.device == Device::kCuda;
+  const auto kernels = kernels_of(options, backend);
+  const auto memory = [&workload, step] { return memory_counters(workload, step); };
+  const bool measures_memory = options.memory && kernels == nullptr;
+  const std::string name(workload.name);
+  const std::string on = backend_name(options, backend);
+  add_rows(rows, options,
+           name + '/' + std::string(models::name(step.mode)) + token("device", step.device),
+           token("batch", step.batch) + token("precision", step.precision) + token("backend", on),
+           {.device = step.device,
+            .precision = step.precision,
+            .backend = on,
+            .own_process = kernels != nullptr,
+            .switches = backend == Backend::kTuned ? kTunedSwitches : std::vector<std::string>(),
+            .make = [&workload, step, graph,
+                     kernels] { return make_model_task(workload, step, graph, kernels); },
+            .rates = {.flops = true},
+            .profiling = profiling(options),
+            .memory = measures_memory ? memory : std::function<Counters()>{},
+            .cuda_graph = graph,
+            .cost = rough_cost(workload, step),
+            .step = StepName{name, step.mode}});
+}
+
+void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
+               models::Mode mode) {
+  const std::vector<int64_t> batches = batches_of(options, workload, mode);
+  for_devices_and_precisions(options, [&](Device device, Precision precision) {
+    for (const int64_t batch : batches) {
+      const models::StepOptions step{.mode = mode,
+                                     .device = device,
+                                     .precision = precision,
+                                     .batch = batch,
+                                     .seed = options.seed,
+                                     .layout = options.layout,
+                                     .data = options.data};
+      for (const Backend backend : step_backends(options, device, precision))
+        add_step(rows, options, workload, step, backend);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<Row> step_rows(const Options& options) {
+  std::vector<Row> rows;
+  for (const auto& workload : models::workloads()) {
+    for (const auto mode : models::modes(workload)) {
+      const StepName step{std::string(workload.name), mode};
+      if (!options.explain || *options.explain == step) add_steps(rows, options, workload, mode);
+    }
+  }
+  return rows;
+}
+
+}  // namespace fathom::benchmarks

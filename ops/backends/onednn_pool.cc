@@ -1,0 +1,111 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "ops/backends/onednn_calls.h"
+#include "ops/core/call_args.h"
+#include "ops/core/pool_windows.h"
+
+namespace fathom::ops::onednn {
+namespace {
+
+/// (kernel, stride, padding, dilation, ceil) of max-pooling.
+PoolWindows max_pool_arguments(Arguments in, std::size_t first) {
+  const Pair kernel = pair_argument(in[first]);
+  return {.kernel = kernel,
+          .stride = pair_argument(in[first + 1], kernel),
+          .padding = pair_argument(in[first + 2]),
+          .dilation = pair_argument(in[first + 3]),
+          .ceil = in[first + 4].toBool()};
+}
+
+PoolProblem pool_problem(Call& call, PoolProblem::Kind kind, const at::Tensor& x,
+                         const at::Tensor& y, const PoolWindows& how) {
+  return {.kind = kind,
+          .x = call(x),
+          .y = call(y),
+          .kernel = how.kernel,
+          .stride = how.stride,
+          .padding = how.padding,
+          .dilation = how.dilation};
+}
+
+/// (kernel, stride, padding, ceil, count_include_pad, divisor) of average pooling; nothing where
+/// oneDNN divides by another number.
+std::optional<std::pair<PoolProblem::Kind, PoolWindows>> avg_pool_arguments(Arguments in,
+                                                                            std::size_t first) {
+  const Pair kernel = pair_argument(in[first]);
+  const PoolWindows how{.kernel = kernel,
+                        .stride = pair_argument(in[first + 1], kernel),
+                        .padding = pair_argument(in[first + 2]),
+                        .dilation = {1, 1},
+                        .ceil = in[first + 3].toBool()};
+  const bool padded = in[first + 4].toBool();
+  if (!in[first + 5].isNone() || (how.ceil && padded)) return {};
+  return std::pair(padded ? PoolProblem::Kind::kPaddedMean : PoolProblem::Kind::kMean, how);
+}
+
+}  // namespace
+
+/// max_pool2d_with_indices(x, kernel, stride, padding, dilation, ceil) gives {y, indices}. The
+/// indices are oneDNN's workspace, bytes that only the gradient below reads.
+std::optional<Results> max_pool(Arguments in, const CallKey& key) {
+  const at::Tensor& x = in[0].toTensor();
+  if (x.dim() != 4 || !is_readable(x)) return {};
+  const PoolWindows how = max_pool_arguments(in, 1);
+  const at::Tensor y = image_like(x, how.output(x.sizes().vec()));
+  Call call(key);
+  const PoolProblem problem = pool_problem(call, PoolProblem::Kind::kMax, x, y, how);
+  Prepared* kernel = Prepared::of(call, problem);
+  if (kernel == nullptr) return {};
+  const at::Tensor workspace =
+      at::empty({static_cast<int64_t>(kernel->workspace_bytes())}, x.options().dtype(at::kByte));
+  kernel->run(call, {{Kernel::Part::kWorkspace, workspace}});
+  return Results{y, workspace};
+}
+
+/// max_pool2d_with_indices_backward(g, x, kernel, stride, padding, dilation, ceil, indices).
+std::optional<Results> max_pool_backward(Arguments in, const CallKey& key) {
+  const at::Tensor& g = in[0].toTensor();
+  const at::Tensor& x = in[1].toTensor();
+  const at::Tensor& workspace = in[7].toTensor();
+  if (workspace.scalar_type() != at::kByte) return {};  // indices of LibTorch's kernel
+  const at::Tensor dense = is_readable(g) ? g : g.contiguous(x.suggest_memory_format());
+  const at::Tensor dx = at::empty_like(x);
+  Call call(key);
+  PoolProblem problem =
+      pool_problem(call, PoolProblem::Kind::kMax, x, dense, max_pool_arguments(in, 2));
+  problem.dx = call(dx);
+  Prepared* kernel = Prepared::of(call, problem);
+  TORCH_CHECK(kernel != nullptr, "oneDNN has max-pooling, but not its gradient");
+  kernel->run(call, {{Kernel::Part::kWorkspace, workspace}});
+  return Results{dx};
+}
+
+/// avg_pool2d(x, kernel, stride, padding, ceil, count_include_pad, divisor).
+std::optional<Results> avg_pool(Arguments in, const CallKey& key) {
+  const at::Tensor& x = in[0].toTensor();
+  const auto found = avg_pool_arguments(in, 1);
+  if (!found || x.dim() != 4 || !is_readable(x)) return {};
+  const auto& [kind, how] = *found;
+  const at::Tensor y = image_like(x, how.output(x.sizes().vec()));
+  Call call(key);
+  if (!run(call, pool_problem(call, kind, x, y, how))) return {};
+  return Results{y};
+}
+
+/// avg_pool2d_backward(g, x, kernel, stride, padding, ceil, count_include_pad, divisor).
+std::optional<Results> avg_pool_backward(Arguments in, const CallKey& key) {
+  const at::Tensor& g = in[0].toTensor();
+  const at::Tensor& x = in[1].toTensor();
+  const auto found = avg_pool_arguments(in, 2);
+  if (!found || x.dim() != 4 || !is_readable(g) || !is_readable(x)) return {};
+  const auto& [kind, how] = *found;
+  const at::Tensor dx = at::empty_like(x);
+  Call call(key);
+  PoolProblem problem = pool_problem(call, kind, x, g, how);
+  problem.dx = call(dx);
+  if (!run(call, problem)) return {};
+  return Results{dx};
+}
+
+}  // namespace fathom::ops::onednn
