@@ -274,7 +274,7 @@ int run(int argc, char** argv) {
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
     drop_refused(chosen, vendor_refusal, options.data.warn);
   if (chosen.empty()) return nothing_matched(filter, all);
-  if (!lists_tests(options.google_benchmark)) expect_one_task(options, chosen);
+  if (!lists_tests(options.google_benchmark)) check_isolation(options, chosen);
   if (!options.record.empty()) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);
 }

@@ -104,7 +104,15 @@ bool is_isolated(const Options& options, const Row& row) {
   return options.isolate || (row.own_process && !options.was_typed("--fathom_isolate"));
 }
 
-void expect_one_task(const Options& options, const std::vector<Row>& rows) {
+void check_isolation(const Options& options, const std::vector<Row>& rows) {
+  const bool isolates = std::any_of(rows.begin(), rows.end(),
+                                    [&](const Row& row) { return is_isolated(options, row); });
+  if (isolates && options.out.empty() &&
+      google_benchmark_has(options, "--benchmark_out", "BENCHMARK_OUT")) {
+    throw UsageError(
+        "--benchmark_out_format: rows in processes of their own are written as JSON only, expected "
+        "json");
+  }
   const auto changes =
       std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.own_process; });
   if (changes == rows.end() || is_isolated(options, *changes)) return;

@@ -20,9 +20,10 @@ void resolve_isolation(Options& options);
 /// task changes the process, and with --fathom_isolate=false none.
 bool is_isolated(const Options& options, const Row& row);
 
-/// Throws UsageError where --fathom_isolate=false would run a row whose task changes the process
-/// before or after other rows.
-void expect_one_task(const Options& options, const std::vector<Row>& rows);
+/// Throws UsageError where isolated rows would be missing in a file that Google Benchmark writes,
+/// and where --fathom_isolate=false would run a row whose task changes the process before or after
+/// other rows.
+void check_isolation(const Options& options, const std::vector<Row>& rows);
 
 /// Runs each row in its own process (--fathom_isolate): a crash, a hang or lack of memory fails
 /// only that row.

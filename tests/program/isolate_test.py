@@ -66,6 +66,14 @@ def test_rows_are_those_of_one_process(tmp_path, peaks):
     assert context.keys() == as_one.keys()
 
 
+@pytest.mark.parametrize("file_format", ["csv", "console"])
+def test_files_of_google_benchmark_are_refused(tmp_path, file_format):
+    out = tmp_path / f"out.{file_format}"
+    result = isolated(tmp_path, f"--benchmark_out={out}", f"--benchmark_out_format={file_format}")
+    assert result.returncode == 2 and "expected json" in result.stderr
+    assert not out.exists()
+
+
 def test_the_console_shows_the_rows_once(tmp_path, peaks):
     lines = isolated(tmp_path, peaks).stdout.splitlines()
     assert [line.split()[0] for line in lines if SUFFIX in line] == [
