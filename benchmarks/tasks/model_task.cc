@@ -1,6 +1,7 @@
 #include "benchmarks/tasks/model_task.h"
 
 #include <ATen/ops/isfinite.h>
+#include <malloc.h>
 
 #include <array>
 #include <chrono>
@@ -134,22 +135,30 @@ models::Layout faster_layout(const models::WorkloadRow& row, const models::StepO
   return step_seconds(row, other) < step_seconds(row, options) ? other.layout : options.layout;
 }
 
+/// Installs the kernels and compares the step's results with LibTorch's. Returns the step's
+/// options, with the layout that the kernels chose.
+models::StepOptions installed(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+                              const models::StepOptions& options) {
+  const auto expected = first_steps(row, options);
+  const auto rounded = first_steps(row, options, kComparedSteps, /*rounded=*/true);
+  models::StepOptions chosen = options;
+  if (kernels.chooses_layout) chosen.layout = faster_layout(row, options);
+  kernels.install();
+  // A step on each batch, because their shapes may differ.
+  const auto found = first_steps(row, chosen, models::kBatches);
+  expect_same_results(expected, rounded, found, options.precision);
+  if (kernels.settle) kernels.settle();
+  return chosen;
+}
+
 }  // namespace
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph,
                                       std::shared_ptr<const ops::KernelSet> kernels) {
-  models::StepOptions chosen = options;
-  if (kernels != nullptr) {
-    const auto expected = first_steps(row, options);
-    const auto rounded = first_steps(row, options, kComparedSteps, /*rounded=*/true);
-    if (kernels->chooses_layout) chosen.layout = faster_layout(row, options);
-    kernels->install();
-    // A step on each batch, because their shapes may differ.
-    const auto found = first_steps(row, chosen, models::kBatches);
-    expect_same_results(expected, rounded, found, options.precision);
-    if (kernels->settle) kernels->settle();
-  }
+  if (kernels == nullptr) return std::make_unique<ModelTask>(row, options, cuda_graph, nullptr);
+  const models::StepOptions chosen = installed(*kernels, row, options);
+  malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed
   return std::make_unique<ModelTask>(row, chosen, cuda_graph, std::move(kernels));
 }
 
