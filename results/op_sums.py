@@ -24,7 +24,7 @@ import sys
 
 from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
-from fathom_runs.names import kind, setting, tokens
+from fathom_runs.names import TORCH, kind, setting, tokens
 from fathom_runs.source import RunError
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 
@@ -48,7 +48,7 @@ def split(benchmarks):
                 rows = caches.setdefault(found["cache"], {})
                 rows[backend_rank(found["backend"], one.median("in_steps"))] = one
             continue
-        if found["backend"] != "torch":
+        if found["backend"] != TORCH:
             continue  # its step runs other kernels than the op rows above
         key = setting(one.name), parts[1]
         batch, _ = steps.setdefault(key, (found.get("batch"), one.us))

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "models/step.h"
+
 namespace fathom::benchmarks {
 namespace {
 
@@ -201,6 +203,14 @@ std::optional<PeakShare> ExplainedLine::peak() const {
   }
   if (whole <= 0) return std::nullopt;
   return PeakShare{.of = ops[0].peak->of, .percent = reached / whole};
+}
+
+double OtherStep::saving_us(const ops::ChosenKernel& kernel) {
+  const auto torch = kernel.us.find("torch");
+  const auto chosen = kernel.us.find(kernel.kernel);
+  if (torch == kernel.us.end() || chosen == kernel.us.end()) return 0;
+  const auto calls = static_cast<double>(kernel.calls) / models::kBatches;
+  return calls * (torch->second - chosen->second);
 }
 
 double ProfiledStep::between_us() const {

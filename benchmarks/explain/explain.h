@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmarks/options/options.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "ops/core/pass.h"
 #include "ops/profiler/shape_profile.h"
 
@@ -121,14 +122,27 @@ struct ProfiledStep {
   double without_rows_us() const;  ///< ops without rows
 };
 
+/// The same step on other kernels.
+struct OtherStep {
+  std::string backend;
+  double us;
+  std::string label;                      ///< of its row
+  std::optional<StepChoice> choice = {};  ///< of the kernels
+
+  /// Microseconds of a step on LibTorch's kernels less those on the chosen ones, of calls like
+  /// this.
+  static double saving_us(const ops::ChosenKernel& kernel);
+};
+
 /// How the time of a step is spent.
 struct Explanation {
   Setting setting;
   std::optional<double> step_us;     ///< the timed median
   std::vector<ExplainedLine> lines;  ///< the longest in the step first
   std::optional<ProfiledStep> profiled;
-  std::optional<double> step_taken_us = {};      ///< what others took of a timed step
-  std::string row = {};                          ///< the name of the step's row
+  std::optional<double> step_taken_us = {};  ///< what others took of a timed step
+  std::string row = {};                      ///< the name of the step's row
+  std::vector<OtherStep> others = {};
   std::vector<std::string> measured_again = {};  ///< rows that were measured more than once
 
   bool on_gpu() const { return setting.device == fixtures::Device::kCuda; }

@@ -65,6 +65,13 @@ Json json(const Explanation& explanation) {
           {{"type", part.type}, {"class", ops::name(part.op_class)}, {"in_step_us", part.us}});
     }
   }
+  made["others"] = Json::array();
+  for (const auto& other : explanation.others) {
+    Json step{{"backend", other.backend}, {"step_us", other.us}};
+    if (explanation.step_us) step["pct_of_step"] = 100 * other.us / *explanation.step_us;
+    if (!other.label.empty()) step["label"] = other.label;
+    made["others"].push_back(std::move(step));
+  }
   made["measured_again"] = explanation.measured_again;
   made["warnings"] = warnings(explanation);
   made["findings"] = Json::array();

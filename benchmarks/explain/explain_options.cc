@@ -8,12 +8,11 @@
 namespace fathom::benchmarks {
 namespace {
 
-constexpr std::array<Conflict, 7> kConflicts{{
+constexpr std::array<Conflict, 6> kConflicts{{
     {"--fathom_resume", "it measures all its rows in one run"},
     {"--fathom_record", "which measures nothing"},
     {"--fathom_batch", "its op shapes are those of Fathom's batch"},
     {"--fathom_cache", "it runs ops hot and cold"},
-    {"--fathom_backend", "it runs every backend"},
     {"--fathom_profile", "it profiles the step itself"},
     {"--fathom_shapes", "its op shapes are those of the workload"},
 }};

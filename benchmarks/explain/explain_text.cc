@@ -61,7 +61,8 @@ class Text {
         decimals_(std::max(1, decimals_for(shown_step(explanation) / 1e3, 4))) {}
 
   std::string all() const {
-    return title() + '\n' + warning_lines() + table() + '\n' + sums() + '\n' + what_would_save();
+    return title() + '\n' + warning_lines() + table() + '\n' + sums() + '\n' + what_would_save() +
+           others();
   }
 
  private:
@@ -159,6 +160,42 @@ class Text {
                             : "  The numbers show no further saving.\n";
     }
     return text;
+  }
+
+  std::string others() const {
+    if (explanation_.others.empty()) return "";
+    std::vector<Cells> table{{"the step on other kernels", "ms", "% of step"}};
+    std::string choices;
+    for (const auto& other : explanation_.others) {
+      table.push_back({other.backend, ms(other.us), of_step(other.us)});
+      if (other.choice) choices += '\n' + choice(other.backend, *other.choice);
+    }
+    return '\n' + aligned(table) + choices;
+  }
+
+  /// The calls with the largest savings.
+  std::string choice(const std::string& backend, const StepChoice& choice) const {
+    constexpr std::size_t kShown = 10;
+    std::vector<ops::ChosenKernel> kernels = choice.kernels;
+    std::erase_if(kernels, [](const auto& one) { return OtherStep::saving_us(one) <= 0; });
+    std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+      return OtherStep::saving_us(a) > OtherStep::saving_us(b);
+    });
+    const std::size_t shown = std::min(kShown, kernels.size());
+    std::string text = backend + ": " + std::string(models::name(choice.layout)) + "; of " +
+                       std::to_string(choice.kernels.size()) + " calls, " +
+                       std::to_string(kernels.size()) + " run another kernel than LibTorch's";
+    if (shown == 0) return text + ".\n";
+    std::vector<Cells> table{{"call", "kernel", "ms", "torch ms", "saved ms a step"}};
+    for (std::size_t i = 0; i < shown; ++i) {
+      const auto& one = kernels[i];
+      table.push_back({one.op + ' ' + one.call, one.kernel, ms(one.us.at(one.kernel)),
+                       ms(one.us.at("torch")), ms(OtherStep::saving_us(one))});
+    }
+    return text +
+           (shown < kernels.size() ? ". The " + std::to_string(shown) + " that save most:\n"
+                                   : ":\n") +
+           aligned(table);
   }
 
   const Explanation& explanation_;

@@ -56,7 +56,10 @@ void Explainer::add(const RowResult& result) {
   const bool whole = result.failures.empty() || mean != result.runs.end();
   if (!whole || result.runs.empty()) return;
   const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
-  Measured found{.time = {median_us(run), {}}, .peak = peak_share(run.counters)};
+  Measured found{.time = {median_us(run), {}},
+                 .peak = peak_share(run.counters),
+                 .label = run.report_label,
+                 .choice = result.choice};
   if (!result.repetitions.empty()) {  // this process ran it
     const TimedPass& last = result.repetitions.back();
     found.time = median_time(result.repetitions);
@@ -82,7 +85,7 @@ std::vector<Explanation> Explainer::explanations(const StepName& step) const {
   std::vector<Explanation> all;
   if (!ran_) return all;
   for (const auto& row : rows_) {
-    if (!row.op) all.push_back(explanation(row, step));
+    if (!row.op && !row.own_process) all.push_back(explanation(row, step));
   }
   return all;
 }
@@ -146,8 +149,26 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     if (made.profiled) made.profiled->taken_us = found->profile_taken_us;
     if (found->measurements > 1) again.insert(again.begin(), model.name);
   }
+  made.others = others(model);
   made.measured_again = std::move(again);
   return made;
+}
+
+std::vector<OtherStep> Explainer::others(const Row& model) const {
+  std::vector<OtherStep> all;
+  for (const auto& row : rows_) {
+    if (row.op || !row.own_process || row.device != model.device || row.threads != model.threads ||
+        row.precision != model.precision) {
+      continue;
+    }
+    if (const Measured* found = measured(row)) {
+      all.push_back({.backend = row.backend,
+                     .us = found->time.us,
+                     .label = found->label,
+                     .choice = found->choice});
+    }
+  }
+  return all;
 }
 
 /// In the order in which they run.

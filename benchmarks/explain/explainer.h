@@ -31,10 +31,13 @@ class Explainer final : public ResultSink {
     std::optional<PeakShare> peak;
     std::optional<ops::ShapeProfile> profile = {};  ///< of the last repetition
     std::optional<double> profile_taken_us = {};
+    std::string label = {};
+    std::optional<StepChoice> choice = {};
     int measurements = 1;
   };
 
   Explanation explanation(const Row& model, const StepName& step) const;
+  std::vector<OtherStep> others(const Row& model) const;
   std::vector<Row> contradictory_rows(const StepName& step) const;
   const Measured* measured(const Row& row) const;
 

@@ -133,7 +133,8 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
                          const std::function<void(const std::string& line)>& warn) const {
   const std::string out = folder_.path("row.json");
   const std::string samples = folder_.path("row.samples.jsonl");
-  for (const auto& file : {out, out + ".errors.jsonl", samples}) fs::remove(file);
+  const std::string choice = kernels_path(out);
+  for (const auto& file : {out, out + ".errors.jsonl", samples, choice}) fs::remove(file);
   const Limits limits{
       .seconds = options_.limit_seconds,
       .bytes = options_.limit_gb ? *options_.limit_gb * 1e9 : default_memory_limit()};
@@ -157,6 +158,7 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
   if (runs.empty()) runs.push_back(failed_run(row, family, "the process measured nothing"));
   add_runs(runs, result);
   result.samples = text_of(samples);
+  if (fs::exists(choice)) result.choice = read_choices(choice).at(row.name);
   return result;
 }
 

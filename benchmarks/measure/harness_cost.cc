@@ -42,8 +42,8 @@ class EmptyTask final : public Task {
   bool cold_ = true;
 };
 
-Row row(const std::string& name, std::function<std::unique_ptr<Task>()> make) {
-  return {.name = name, .subject = name, .make = std::move(make)};
+Row row(const std::string& name, const std::function<std::unique_ptr<Task>()>& make) {
+  return {.name = name, .subject = name, .make = [make](const Row&) { return make(); }};
 }
 
 std::unique_ptr<Task> make_memnet() {

@@ -76,6 +76,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
   try {
     if (row.memory != nullptr && !record.memory) record.memory = measure_memory(row);
     prepare(row);
+    record.choice = task_->choice();
     stage_(row, "timing");
     const PeakMemory memory(row.device);
     Samples samples = time(state, row);
@@ -112,7 +113,7 @@ void Loop::prepare(const Row& row) {
   if (row.subject != subject_) {
     forget();
     stage_(row, "building");
-    task_ = row.make();
+    task_ = row.make(row);
     subject_ = row.subject;
   }
   if (row.threads == warm_threads_) return;

@@ -32,8 +32,9 @@ struct TimedPass {
 
 /// What the loop keeps of a row until its runs are reported.
 struct RowRecord {
-  std::optional<Counters> memory;  ///< measured once, before the first pass
-  std::vector<TimedPass> passes;   ///< those that did not fail, oldest first
+  std::optional<Counters> memory;    ///< measured once, before the first pass
+  std::vector<TimedPass> passes;     ///< those that did not fail, oldest first
+  std::optional<StepChoice> choice;  ///< of its task
 };
 
 /// The result of a row. Every sink gets it once, after the last repetition.
@@ -41,7 +42,8 @@ struct RowResult {
   using Run = benchmark::BenchmarkReporter::Run;
 
   const Row* row = nullptr;
-  std::vector<Run> failures = {};  ///< runs without a measurement
+  std::optional<StepChoice> choice = {};  ///< of its task
+  std::vector<Run> failures = {};         ///< runs without a measurement
   /// The measured runs, then the runs of the op types inside the step; of each the repetitions
   /// first, then their aggregates. Counters are finite.
   std::vector<Run> runs = {};

@@ -60,6 +60,8 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
        "runs ops with torch, onednn, cublas, cudnn, native (default: all)");
   file(app, "--fathom_kernels", options.kernels,
        "adds rows of steps and ops on your kernels in lib<name>.so");
+  file(app, "--fathom_kernel_choice", options.kernel_choice,
+       "repeats the choices of tuned in an earlier <out>.kernels.json");
   list(app, "--fathom_cache", raw.caches,
        "hot: the data of ops in the caches; cold: in memory (default: hot)")
       ->check(names(kCacheNames));

@@ -56,6 +56,7 @@ struct Options {
   std::vector<Cache> caches;                      ///< of op rows
   Mkl mkl = Mkl::kStock;
   Malloc malloc = Malloc::kStock;
+  std::string kernel_choice;                            ///< file with the choices of tuned steps
   models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
   bool cuda_graph = false;                              ///< replays steps on a GPU as CUDA graphs
   uint64_t seed = 0;

@@ -9,6 +9,7 @@
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
+#include "benchmarks/rows/rows.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -65,6 +66,17 @@ EarlierRun read_earlier_run(const std::string& path, const ContextEntries& conte
   earlier.finished.insert(run.run_names.begin(), run.run_names.end());
   earlier.rows = rows_of(path, text);
   return earlier;
+}
+
+StepChoices finished_choices(const std::string& path, const EarlierRun& earlier) try {
+  if (!std::filesystem::exists(path)) return {};
+  StepChoices choices = read_choices(path);
+  std::erase_if(choices, [&](const auto& one) {
+    return !earlier.finished.contains(one.first + kNameSuffix);
+  });
+  return choices;
+} catch (const std::runtime_error& error) {
+  throw UsageError(std::string("--fathom_resume: ") + error.what());
 }
 
 void keep_finished_samples(const std::string& path, const EarlierRun& earlier) {

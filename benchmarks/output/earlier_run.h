@@ -4,6 +4,7 @@
 #include <string>
 
 #include "benchmarks/output/context.h"
+#include "benchmarks/tasks/step_choice.h"
 
 namespace fathom::benchmarks {
 
@@ -17,6 +18,10 @@ struct EarlierRun {
 /// continue: another program's, or one whose context differs from `context`. `context` has no
 /// peaks.
 EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context);
+
+/// The choices of finished rows in a <out>.kernels.json file; none where there is no such file.
+/// Throws UsageError for another file.
+StepChoices finished_choices(const std::string& path, const EarlierRun& earlier);
 
 /// Removes the lines of unfinished rows from a --fathom_samples file, if there is one.
 void keep_finished_samples(const std::string& path, const EarlierRun& earlier);

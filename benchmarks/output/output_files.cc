@@ -9,12 +9,16 @@
 namespace fathom::benchmarks {
 
 OutputFiles::OutputFiles(const Options& options, EarlierRun earlier)
-    : earlier_(std::move(earlier)), samples_path_(options.samples) {
-  if (!options.out.empty()) {
-    json_.emplace(options.out);
-    errors_path_ = options.out + ".errors.jsonl";
-    std::error_code none_there;
-    std::filesystem::remove(errors_path_, none_there);  // of an earlier run
+    : earlier_(std::move(earlier)), out_(options.out), samples_path_(options.samples) {
+  if (!out_.empty()) {
+    json_.emplace(out_);
+    std::error_code none_there;  // of an earlier run
+    std::filesystem::remove(errors_path(), none_there);
+    if (options.resume) {
+      choices_ = finished_choices(kernels_path(out_), earlier_);
+    } else {
+      std::filesystem::remove(kernels_path(out_), none_there);
+    }
   }
   if (!samples_path_.empty()) {
     if (options.resume) keep_finished_samples(samples_path_, earlier_);
@@ -35,13 +39,18 @@ void OutputFiles::add(const RowResult& result) {
     samples_ << result.samples;
     if (!samples_.flush()) throw std::runtime_error(samples_path_ + ": cannot be written");
   }
-  if (json_) json_->add(result.runs);
+  if (!json_) return;
+  if (result.choice) {
+    choices_[result.row->name] = *result.choice;
+    replace_file(kernels_path(out_), choices_json(choices_));
+  }
+  json_->add(result.runs);
 }
 
 void OutputFiles::write_failure(const RowResult::Run& run) {
-  std::ofstream file(errors_path_, std::ios::app);
+  std::ofstream file(errors_path(), std::ios::app);
   file << failure_line(run.benchmark_name(), run.repetition_index, failure(run));
-  if (!file.flush()) throw std::runtime_error(errors_path_ + ": cannot be written");
+  if (!file.flush()) throw std::runtime_error(errors_path() + ": cannot be written");
 }
 
 }  // namespace fathom::benchmarks

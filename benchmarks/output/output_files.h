@@ -13,7 +13,7 @@
 namespace fathom::benchmarks {
 
 /// The files of a run: measured rows in --benchmark_out, failed runs in <out>.errors.jsonl, the
-/// time of every step in --fathom_samples.
+/// kernels that steps chose in <out>.kernels.json, the time of every step in --fathom_samples.
 class OutputFiles final : public ResultSink {
  public:
   /// Continues `earlier`. Throws UsageError for a file that cannot be written.
@@ -25,10 +25,12 @@ class OutputFiles final : public ResultSink {
 
  private:
   void write_failure(const RowResult::Run& run);
+  std::string errors_path() const { return out_ + ".errors.jsonl"; }
 
   EarlierRun earlier_;
   std::optional<JsonFile> json_;
-  std::string errors_path_;
+  std::string out_;
+  StepChoices choices_;
   std::string samples_path_;
   std::ofstream samples_;
 };

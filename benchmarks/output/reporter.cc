@@ -50,8 +50,10 @@ void Reporter::ReportRuns(const std::vector<Run>& runs) {
   const Row& row = rows_[place];
   if (pending_ && pending_->row != &row) finish();
   if (!pending_) {
-    pending_ = RowResult{
-        .row = &row, .repetitions = take_repetitions(records_[place], runs.front().repetitions)};
+    pending_ =
+        RowResult{.row = &row,
+                  .choice = records_[place].choice,
+                  .repetitions = take_repetitions(records_[place], runs.front().repetitions)};
   }
   add_runs(runs, *pending_);
   if (!has_aggregates(runs)) finish();

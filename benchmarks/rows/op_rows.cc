@@ -50,7 +50,7 @@ void add_op(std::vector<Row>& rows, const Options& options,
             .precision = op.precision,
             .backend = backend,
             .own_process = op.kernels != nullptr,
-            .make = [shape, op] { return make_op_task(*shape, op); },
+            .make = [shape, op](const Row&) { return make_op_task(*shape, op); },
             .rates = {.flops = true, .bytes = true},
             .cost = shape->op->cost(op.precision),
             .op = made});

@@ -27,7 +27,7 @@ bool asks_for(const Options& options, ops::Backend backend) {
 }
 
 bool wanted(const Options& options, ops::Backend backend) {
-  return options.backends.empty() || asks_for(options, backend);
+  return options.backends.empty() || options.explain || asks_for(options, backend);
 }
 
 bool has_library(const Options& options, fixtures::Device device) {

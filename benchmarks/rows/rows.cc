@@ -19,11 +19,11 @@ void add_fixtures(std::vector<Row>& rows, const Options& options) {
     }
     const FixtureOptions fixture_options{
         .seed = options.seed, .data = options.data, .replay = options.replay};
-    add_rows(rows, options,
-             "fixture/" + std::string(fixture.name) + token("device", fixture.device), "",
-             {.device = fixture.device,
-              .make = [&fixture, fixture_options] { return fixture.make(fixture_options); }},
-             fixture.serial);
+    add_rows(
+        rows, options, "fixture/" + std::string(fixture.name) + token("device", fixture.device), "",
+        {.device = fixture.device,
+         .make = [&fixture, fixture_options](const Row&) { return fixture.make(fixture_options); }},
+        fixture.serial);
   }
 }
 

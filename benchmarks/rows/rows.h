@@ -52,7 +52,7 @@ struct Row {
   /// Whether its task changes the process, so that rows after it would measure something else.
   bool own_process = false;
   std::vector<std::string> switches = {};  ///< options of that process
-  std::function<std::unique_ptr<Task>()> make = {};
+  std::function<std::unique_ptr<Task>(const Row&)> make = {};
   Rates rates = {};
   Profiling profiling = Profiling::kNone;
   std::function<Counters()> memory = {};  ///< measures the memory of its step; null: not wanted

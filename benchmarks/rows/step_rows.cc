@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <stdexcept>
 
+#include "benchmarks/error.h"
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/model_task.h"
@@ -34,8 +36,9 @@ std::vector<Backend> step_backends(const Options& options, Device device, Precis
     if (asks_for(options, backend) && is_here(backend, device, precision))
       backends.push_back(backend);
   }
-  // An explanation has the library's ops only.
-  if (has_library(options, device) && wanted(options, Backend::kLibrary) && !options.explain)
+  // An explanation has the library's ops, and its step only where the options ask for it.
+  const bool unasked = wanted(options, Backend::kLibrary) && !options.explain;
+  if (has_library(options, device) && (unasked || asks_for(options, Backend::kLibrary)))
     backends.push_back(Backend::kLibrary);
   return backends;
 }
@@ -76,8 +79,37 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
 /// Options of the process that runs a tuned step.
 const std::vector<std::string> kTunedSwitches{"--fathom_mkl=native", "--fathom_malloc=tuned"};
 
+/// Earlier choices of steps on backend:tuned, with the message where a row has none.
+struct Recorded {
+  StepChoices choices;
+  std::string flag;  ///< --fathom_kernel_choice=FILE; empty: not wanted
+  fixtures::MessageCallback warn;
+
+  /// Reads the file of the options. Throws UsageError.
+  static std::shared_ptr<const Recorded> of(const Options& options) {
+    if (options.kernel_choice.empty()) return std::make_shared<const Recorded>();
+    try {
+      return std::make_shared<const Recorded>(
+          Recorded{.choices = read_choices(options.kernel_choice),
+                   .flag = "--fathom_kernel_choice=" + options.kernel_choice,
+                   .warn = options.data.warn});
+    } catch (const std::runtime_error& error) {
+      throw UsageError(std::string("--fathom_kernel_choice=") + error.what());
+    }
+  }
+
+  /// The choice of a row; null: it chooses itself.
+  const StepChoice* find(const Row& row) const {
+    const auto found = choices.find(row.name);
+    if (found != choices.end()) return &found->second;
+    if (!flag.empty()) warn(flag + ": holds no choice for " + row.name + ", which chooses again");
+    return nullptr;
+  }
+};
+
 void add_step(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
-              const models::StepOptions& step, Backend backend) {
+              const models::StepOptions& step, Backend backend,
+              const std::shared_ptr<const Recorded>& recorded) {
   const bool graph = options.cuda_graph && step.device == Device::kCuda;
   const auto kernels = kernels_of(options, backend);
   const auto memory = [&workload, step] { return memory_counters(workload, step); };
@@ -92,8 +124,12 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
             .backend = on,
             .own_process = kernels != nullptr,
             .switches = backend == Backend::kTuned ? kTunedSwitches : std::vector<std::string>(),
-            .make = [&workload, step, graph,
-                     kernels] { return make_model_task(workload, step, graph, kernels); },
+            .make =
+                [&workload, step, graph, kernels, recorded](const Row& row) {
+                  const bool chooses = kernels != nullptr && kernels->chooses;
+                  return make_model_task(workload, step, graph, kernels,
+                                         chooses ? recorded->find(row) : nullptr);
+                },
             .rates = {.flops = true},
             .profiling = profiling(options),
             .memory = measures_memory ? memory : std::function<Counters()>{},
@@ -103,7 +139,7 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
 }
 
 void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
-               models::Mode mode) {
+               models::Mode mode, const std::shared_ptr<const Recorded>& recorded) {
   const std::vector<int64_t> batches = batches_of(options, workload, mode);
   for_devices_and_precisions(options, [&](Device device, Precision precision) {
     for (const int64_t batch : batches) {
@@ -115,7 +151,7 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
                                      .layout = options.layout,
                                      .data = options.data};
       for (const Backend backend : step_backends(options, device, precision))
-        add_step(rows, options, workload, step, backend);
+        add_step(rows, options, workload, step, backend, recorded);
     }
   });
 }
@@ -124,10 +160,12 @@ void add_steps(std::vector<Row>& rows, const Options& options, const models::Wor
 
 std::vector<Row> step_rows(const Options& options) {
   std::vector<Row> rows;
+  const auto recorded = Recorded::of(options);
   for (const auto& workload : models::workloads()) {
     for (const auto mode : models::modes(workload)) {
       const StepName step{std::string(workload.name), mode};
-      if (!options.explain || *options.explain == step) add_steps(rows, options, workload, mode);
+      if (!options.explain || *options.explain == step)
+        add_steps(rows, options, workload, mode, recorded);
     }
   }
   return rows;

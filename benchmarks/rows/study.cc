@@ -18,7 +18,7 @@ constexpr std::array<Conflict, 8> kConflicts{{
     {"--fathom_record", "which measures nothing"},
     {"--fathom_batch", "it sweeps batches around Fathom's"},
     {"--fathom_cache", "it runs ops hot and cold"},
-    {"--fathom_backend", "it runs every backend"},
+    {"--fathom_backend", "which it sets itself"},
     {"--fathom_profile", "it profiles the steps that its figures need"},
     {"--fathom_memory", "it measures the memory of the steps that its figures need"},
     {"--fathom_shapes", "its op shapes are those of the workloads"},
@@ -47,6 +47,11 @@ void sweep_batches(Options& options) {
   options.batch_scales.push_back(2);
 }
 
+void run_other_kernels(Options& options) {
+  keep_max_threads(options);
+  options.backends = {ops::Backend::kOneDnn, ops::Backend::kTuned};
+}
+
 void run_ops_hot_and_cold(Options& options) {
   keep_min_threads(options);
   options.caches = {Cache::kHot, Cache::kCold};
@@ -69,6 +74,10 @@ bool has_steps_only(const Row& row, StudyShare share) {
   return row.step && (share == StudyShare::kSteps || share == StudyShare::kOps);
 }
 
+bool has_steps(const Row& row, StudyShare share) {
+  return row.step && share != StudyShare::kNothing;
+}
+
 bool infers(const Row& row, StudyShare share) {
   return row.step && row.step->mode == models::Mode::kInfer && share != StudyShare::kNothing;
 }
@@ -87,28 +96,31 @@ struct Part {
   std::vector<Row> (*make)(const Options&);
   void (*change)(Options&);
   bool (*needs)(const Row&, StudyShare);
-  bool samples = false;  ///< keeps the time of every step
+  bool samples = false;    ///< keeps the time of every step
+  bool full_only = false;  ///< only in the full study
 };
 
-constexpr std::array<Part, 5> kParts{{
+constexpr std::array<Part, 6> kParts{{
     {step_rows, profile, has_step_times, /*samples=*/true},
     {step_rows, profile, has_steps_only},
     {step_rows, measure_memory, infers},
     {step_rows, sweep_batches, trains},
     {op_rows, run_ops_hot_and_cold, is_needed_op},
+    {step_rows, run_other_kernels, has_steps, /*samples=*/false, /*full_only=*/true},
 }};
 
 /// Assumes the smallest number of steps that measure/loop.cc and tasks/op_task.cc run.
 double expected_seconds(const Row& row, Peaks& peaks) {
   constexpr double kShareOfPeak = 0.6;
   constexpr double kBytesPerSecond = 1e10;
-  constexpr double kSetUp = 0.3;  // and Google Benchmark's search for an iteration count
+  constexpr int kComparedSteps = 14;  // and those that choose the layout
+  constexpr double kSetUp = 0.3;      // and Google Benchmark's search for an iteration count
   if (!row.cost) return 1;
   const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
   if (peak <= 0) return 1;
   const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
   const double steps = 5 + (row.op ? 4 : 0) + (row.profiling != Profiling::kNone ? 2 : 0) +
-                       (row.memory != nullptr ? 2 : 0);
+                       (row.memory != nullptr ? 2 : 0) + (row.own_process ? kComparedSteps : 0);
   return steps * step + kSetUp;
 }
 
@@ -126,6 +138,7 @@ std::vector<Row> study_rows(const Options& options) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> places;
   for (const auto& part : kParts) {
+    if (part.full_only && options.study != Study::kFull) continue;
     Options changed = options;
     if (!part.samples) changed.samples.clear();
     part.change(changed);

@@ -18,9 +18,9 @@ struct StepResults {
 
 inline constexpr int kComparedSteps = 3;
 
-/// Builds a step and returns the results of its first `count` runs. With `rounded` each weight
-/// first changes by one unit in the last place of fp32 or bf16: the results then show how the step
-/// amplifies rounding.
+/// Builds a step and returns the results of its first `count` runs. With `rounded` half of the
+/// weights first change by eight units in the last place of fp32, one of bf16: the results then
+/// show how the step amplifies rounding.
 std::vector<StepResults> first_steps(const models::WorkloadRow& row,
                                      const models::StepOptions& options, int count = kComparedSteps,
                                      bool rounded = false);

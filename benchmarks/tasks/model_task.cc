@@ -16,11 +16,24 @@
 namespace fathom::benchmarks {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// What is known of a step after the installation of other kernels.
+struct Installed {
+  std::optional<StepChoice> choice = {};  ///< of kernels that choose
+  /// FLOPs of a step on LibTorch's kernels, which are counted by its operators.
+  std::optional<double> flops = {};
+};
+
 class ModelTask final : public Task {
  public:
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph,
-            std::shared_ptr<const ops::KernelSet> kernels)
-      : kernels_(std::move(kernels)), step_(row, options) {
+            std::shared_ptr<const ops::KernelSet> kernels, Installed installed)
+      : kernels_(std::move(kernels)), installed_(std::move(installed)), step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
     counts_.items = static_cast<double>(options.batch * items);
     if (!row.content.rate.empty()) {
@@ -58,9 +71,10 @@ class ModelTask final : public Task {
       const auto& operators = kernels_->replaced ? kernels_->replaced() : step.operators;
       add_to_label(replaced(*kernels_, step_.options().device, operators));
     }
-    if (step.flops == 0) return;
-    counts_.flops = step.flops;
-    counts_.counters.emplace_back("flops_per_step", step.flops);
+    const double flops = installed_.flops.value_or(step.flops);
+    if (flops == 0) return;
+    counts_.flops = flops;
+    counts_.counters.emplace_back("flops_per_step", flops);
   }
 
   void check() override {
@@ -82,6 +96,8 @@ class ModelTask final : public Task {
   }
 
   StepCounts counts() const override { return counts_; }
+
+  std::optional<StepChoice> choice() const override { return installed_.choice; }
 
   /// These steps are not timed as a whole, since each phase ends with a device synchronization.
   Counters phases_us(int64_t steps) override {
@@ -106,13 +122,12 @@ class ModelTask final : public Task {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void add_to_label(const std::string& word) {
     counts_.label += (counts_.label.empty() ? "" : " ") + word;
   }
 
   std::shared_ptr<const ops::KernelSet> kernels_;
+  Installed installed_;
   models::Step step_;
   bool counted_ = false;
   StepCounts counts_;
@@ -120,12 +135,11 @@ class ModelTask final : public Task {
 
 /// Seconds of a step after the first one, on LibTorch's kernels.
 double step_seconds(const models::WorkloadRow& row, const models::StepOptions& options) {
-  using Clock = std::chrono::steady_clock;
   models::Step step(row, options);
   step.run();
   const auto begin = Clock::now();
   step.run();
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return seconds_since(begin);
 }
 
 models::Layout faster_layout(const models::WorkloadRow& row, const models::StepOptions& options) {
@@ -135,31 +149,51 @@ models::Layout faster_layout(const models::WorkloadRow& row, const models::StepO
   return step_seconds(row, other) < step_seconds(row, options) ? other.layout : options.layout;
 }
 
-/// Installs the kernels and compares the step's results with LibTorch's. Returns the step's
-/// options, with the layout that the kernels chose.
-models::StepOptions installed(const ops::KernelSet& kernels, const models::WorkloadRow& row,
-                              const models::StepOptions& options) {
-  const auto expected = first_steps(row, options);
+/// Installs the kernels and compares the step's results with LibTorch's. Throws std::runtime_error
+/// where they differ.
+Installed install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+                  const models::StepOptions& options, const StepChoice* recorded) {
+  Installed installed;
+  std::vector<StepResults> expected;
+  const ops::StepFlops all = ops::count_flops([&] { expected = first_steps(row, options); });
+  installed.flops = all.flops / kComparedSteps;
   const auto rounded = first_steps(row, options, kComparedSteps, /*rounded=*/true);
+  StepChoice choice{.layout = recorded != nullptr ? recorded->layout : options.layout};
+  if (kernels.chooses && recorded == nullptr) {
+    const auto begin = Clock::now();
+    choice.layout = faster_layout(row, options);
+    choice.seconds = seconds_since(begin);
+  }
+  kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
   models::StepOptions chosen = options;
-  if (kernels.chooses_layout) chosen.layout = faster_layout(row, options);
-  kernels.install();
+  chosen.layout = choice.layout;
   // A step on each batch, because their shapes may differ.
   const auto found = first_steps(row, chosen, models::kBatches);
   expect_same_results(expected, rounded, found, options.precision);
-  if (kernels.settle) kernels.settle();
-  return chosen;
+  const ops::ChosenKernels settled = kernels.settle ? kernels.settle() : ops::ChosenKernels();
+  if (kernels.chooses) {
+    choice.kernels = settled.kernels;
+    choice.seconds += settled.seconds;
+    installed.choice = std::move(choice);
+  }
+  return installed;
 }
 
 }  // namespace
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph,
-                                      std::shared_ptr<const ops::KernelSet> kernels) {
-  if (kernels == nullptr) return std::make_unique<ModelTask>(row, options, cuda_graph, nullptr);
-  const models::StepOptions chosen = installed(*kernels, row, options);
-  malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed
-  return std::make_unique<ModelTask>(row, chosen, cuda_graph, std::move(kernels));
+                                      std::shared_ptr<const ops::KernelSet> kernels,
+                                      const StepChoice* recorded) {
+  models::StepOptions chosen = options;
+  Installed installed;
+  if (kernels != nullptr) {
+    installed = install(*kernels, row, options, recorded);
+    malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed
+  }
+  if (installed.choice) chosen.layout = installed.choice->layout;
+  return std::make_unique<ModelTask>(row, chosen, cuda_graph, std::move(kernels),
+                                     std::move(installed));
 }
 
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {

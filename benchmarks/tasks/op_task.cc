@@ -199,7 +199,7 @@ class OpTask final : public Task {
     one.call = call_over(one.inputs);
     one.run();
     check_outputs(one.outputs);
-    options_.kernels->install();
+    options_.kernels->install(nullptr);
   }
 
   void check_outputs(const ops::Tensors& outputs) {

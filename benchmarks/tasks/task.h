@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/tasks/step_choice.h"
+
 namespace fathom::benchmarks {
 
 using Counters =
@@ -38,6 +40,8 @@ class Task {
   /// Checks after the last step that its result is finite. Throws std::runtime_error.
   virtual void check_finite() = 0;
   virtual StepCounts counts() const = 0;
+  /// The kernels that the task chose; nothing where it chooses none.
+  virtual std::optional<StepChoice> choice() const { return {}; }
   /// Runs `steps` more steps; returns the mean time of each phase. Empty for a step of one phase.
   virtual Counters phases_us(int64_t /*steps*/) { return {}; }
 };

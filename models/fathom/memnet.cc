@@ -9,6 +9,9 @@
 #include "fixtures/text/babi.h"
 #include "models/optimizers.h"
 #include "models/table.h"
+#include "ops/kernels/fused_clip.h"
+#include "ops/kernels/fused_composites.h"
+#include "ops/kernels/memory_network.h"
 
 namespace fathom::models {
 namespace {
@@ -53,9 +56,7 @@ class MemoryNetworkImpl : public torch::nn::Module {
     const at::Tensor keys = memories.transpose(1, 2);
     at::Tensor state = encoded(question_embedding, questions);  // [N, d]
     for (int hop = 0; hop < kHops; ++hop) {
-      const at::Tensor match = at::softmax(at::bmm(state.unsqueeze(1), keys), -1);  // [N, 1, M]
-      const at::Tensor output = at::bmm(match, memories).squeeze(1);
-      state = at::addmm(output, state, between_hops);
+      state = at::addmm(ops::memory_read(state, memories, keys), state, between_hops);
     }
     return at::mm(state, answer);
   }
@@ -70,7 +71,7 @@ class MemoryNetworkImpl : public torch::nn::Module {
  private:
   /// The weighted sum of the words' embeddings: [..., words] to [..., d].
   at::Tensor encoded(const at::Tensor& table, const at::Tensor& words) const {
-    return (at::embedding(table, words) * position_weights).sum(-2);
+    return ops::encoded_words(table, words, position_weights);
   }
 };
 TORCH_MODULE(MemoryNetwork);
@@ -107,7 +108,9 @@ class MemNet final : public Workload {
     const torch::NoGradGuard no_grad;
     for (const auto& parameter : net_->parameters()) {
       at::Tensor gradient = parameter.grad();
-      {
+      if (ops::fused_composites() && gradient.is_cpu()) {
+        ops::fused_clip({gradient}, kMaxNorm);
+      } else {
         RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm",
                                       std::vector<c10::IValue>{std::vector{gradient}});
         const at::Tensor norm = gradient.norm();

@@ -168,7 +168,7 @@ KernelSet kernel_library(const std::string& path) {
         "registers no kernel for an operator of LibTorch, expected TORCH_LIBRARY_IMPL(aten, CPU, "
         "m)");
   }
-  set.install = [file] {
+  set.install = [file](const std::vector<ChosenKernel>* /*recorded*/) {
     if (const std::string error = load_error(file); !error.empty())
       throw std::runtime_error(file + ": cannot be loaded: " + error);
   };

@@ -8,10 +8,11 @@ namespace fathom::ops {
 namespace {
 
 KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice choice) {
-  KernelSet set{.name = name};
+  KernelSet set{.name = name, .chooses = choice == Choice::kFastest};
   for (const auto& one : replacements) set.operators[fixtures::Device::kCpu].insert(one.op);
-  set.install = [replacements = std::move(replacements), choice] {
-    replace_operators(replacements, choice);
+  set.install = [replacements = std::move(replacements),
+                 choice](const std::vector<ChosenKernel>* recorded) {
+    replace_operators(replacements, choice, recorded);
   };
   set.replaced = replaced_operators;
   set.settle = end_choice;
@@ -31,11 +32,10 @@ KernelSet tuned_kernels() {
     for (auto& one : onednn::operators()) all.push_back(one);
   }
   KernelSet set = set_of("tuned", std::move(all), Choice::kFastest);
-  set.install = [install = set.install] {
+  set.install = [install = set.install](const std::vector<ChosenKernel>* recorded) {
     fused_composites() = true;
-    install();
+    install(recorded);
   };
-  set.chooses_layout = true;
   return set;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fixtures/machine/device.h"
+#include "ops/backends/chosen_kernels.h"
 
 namespace fathom::ops {
 
@@ -14,14 +15,15 @@ struct KernelSet {
   std::string name;  ///< the backend of its rows
   /// The operators that they implement, without "aten::" and overload, as "addmm".
   std::map<fixtures::Device, std::set<std::string>> operators = {};
-  /// From then on LibTorch dispatches to them, in the whole process. Throws std::runtime_error.
-  std::function<void()> install = {};
+  /// Whether it chooses kernels by timing them in the first steps.
+  bool chooses = false;
+  /// From then on LibTorch dispatches to them, in the whole process. `recorded` is an earlier
+  /// choice to repeat; null: none. Throws std::runtime_error.
+  std::function<void(const std::vector<ChosenKernel>* recorded)> install = {};
   /// Those of `operators` that have run another kernel than LibTorch's; null where all do.
   std::function<std::set<std::string>()> replaced = {};
-  /// Called after the first steps; null: nothing to do.
-  std::function<void()> settle = {};
-  /// Whether the steps also choose the faster memory layout of images.
-  bool chooses_layout = false;
+  /// Called after the first steps, returns the choice; null: nothing to do.
+  std::function<ChosenKernels()> settle = {};
 
   bool has_kernels_for(fixtures::Device device) const { return operators.contains(device); }
 };

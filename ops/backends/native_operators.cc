@@ -46,9 +46,11 @@ std::optional<Results> one_query(Arguments in, const CallKey& /*key*/) {
 }  // namespace
 
 std::vector<Replacement> native_operators() {
-  return {{"addmm", few_rows_addmm},
-          {"mm", few_rows_mm},
-          {"_scaled_dot_product_flash_attention_for_cpu", one_query}};
+  std::vector<Replacement> all{{"addmm", few_rows_addmm},
+                               {"mm", few_rows_mm},
+                               {"_scaled_dot_product_flash_attention_for_cpu", one_query}};
+  for (auto& one : all) one.backend = "native";
+  return all;
 }
 
 }  // namespace fathom::ops

@@ -78,4 +78,7 @@ std::optional<Results> avg_pool_backward(Arguments in, const CallKey& key);
 std::optional<Results> batch_norm(Arguments in, const CallKey& key);
 std::optional<Results> batch_norm_backward(Arguments in, const CallKey& key);
 
+/// ReLU, hardtanh, sigmoid and tanh with their gradients.
+std::vector<Replacement> elementwise_operators();
+
 }  // namespace fathom::ops::onednn

@@ -46,6 +46,27 @@ std::optional<Results> softmax(Arguments in, const CallKey& key) {
   return Results{y};
 }
 
+/// _softmax_backward_data(g, y, dim, input_dtype) or, with `log`, _log_softmax_backward_data.
+template <bool log>
+std::optional<Results> softmax_backward(Arguments in, const CallKey& key) {
+  const at::Tensor& g = in[0].toTensor();
+  const at::Tensor& y = in[1].toTensor();
+  if (y.dim() == 0 || !is_readable(y) || !is_readable(g) || g.strides() != y.strides() ||
+      in[3].toScalarType() != y.scalar_type()) {
+    return {};
+  }
+  const at::Tensor dx = at::empty_like(y);
+  Call call(key);
+  SoftmaxProblem problem{.log = log,
+                         .x = call(y),
+                         .y = call(g),
+                         .axis = static_cast<int>(at::maybe_wrap_dim(in[2].toInt(), y.dim())),
+                         .x_is_result = true};
+  problem.dx = call(dx);
+  if (!run(call, problem)) return {};
+  return Results{dx};
+}
+
 }  // namespace
 
 std::vector<Replacement> operators() {
@@ -62,8 +83,14 @@ std::vector<Replacement> operators() {
       {"native_batch_norm", batch_norm, /*written=*/{3, 4}},
       {"native_batch_norm_backward", batch_norm_backward},
       {"_softmax", softmax<false>},
-      {"_log_softmax", softmax<true>}};
-  for (auto& one : all) one.forget = Prepared::forget;
+      {"_log_softmax", softmax<true>},
+      {"_softmax_backward_data", softmax_backward<false>},
+      {"_log_softmax_backward_data", softmax_backward<true>}};
+  for (const auto& one : elementwise_operators()) all.push_back(one);
+  for (auto& one : all) {
+    one.forget = Prepared::forget;
+    one.backend = "onednn";
+  }
   return all;
 }
 

@@ -1,22 +1,23 @@
 #include "ops/backends/replaced_operators.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
+#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace fathom::ops {
 namespace {
 
 using torch::jit::Stack;
+using Clock = std::chrono::steady_clock;
 
 constexpr int kLibTorch = -1;
 
@@ -25,7 +26,21 @@ constexpr int kLibTorch = -1;
 constexpr int kRuns = 5;
 constexpr double kEnoughSeconds = 0.02;
 
-bool choice_has_ended = false;
+// Allowed for what a call of a replaced operator costs beside its kernel: the key, boxed arguments.
+constexpr double kReplacedUs = 1;
+
+/// The choice so far.
+struct Progress {
+  std::deque<ChosenKernel> kernels;  ///< operators keep pointers to them
+  double seconds = 0;
+  bool recorded = false;  ///< in an earlier run
+  bool ended = false;
+};
+
+Progress& progress() {
+  static Progress all;
+  return all;
+}
 
 std::set<std::string>& replaced() {
   static std::set<std::string> names;
@@ -40,61 +55,30 @@ class ReplacementsAreWanted final : public c10::WarningHandler {
   }
 };
 
-void add(CallKey& key, c10::IntArrayRef values) {
-  key.push_back(static_cast<int64_t>(values.size()));
-  key.insert(key.end(), values.begin(), values.end());
-}
-
-void add(CallKey& key, const c10::IValue& value, std::vector<const void*>& memory) {
-  if (value.isTensor() && value.toTensor().defined()) {
-    const at::Tensor& tensor = value.toTensor();
-    key.push_back(static_cast<int64_t>(tensor.scalar_type()));
-    add(key, tensor.sizes());
-    if (tensor.layout() == at::kStrided) add(key, tensor.strides());
-    // Tensors that share memory stay the same ones.
-    const void* data = tensor.has_storage() ? tensor.const_data_ptr() : nullptr;
-    key.push_back(std::find(memory.begin(), memory.end(), data) - memory.begin());
-    memory.push_back(data);
-  } else if (value.isInt()) {
-    key.push_back(value.toInt());
-  } else if (value.isBool()) {
-    key.push_back(value.toBool() ? 1 : 0);
-  } else if (value.isDouble()) {
-    key.push_back(std::bit_cast<int64_t>(value.toDouble()));
-  } else if (value.isIntList()) {
-    add(key, value.toIntVector());
-  } else if (value.isBoolList()) {
-    for (const bool one : value.toBoolList()) key.push_back(one ? 1 : 0);
-  } else {
-    key.push_back(-1);  // none
-  }
-}
-
-CallKey key_of(int64_t op, Arguments in) {
-  CallKey key{op, at::get_num_threads()};
-  std::vector<const void*> memory;
-  for (const auto& value : in) add(key, value, memory);
-  return key;
-}
-
 /// An operator that runs replacements.
 class ReplacedOperator final : public c10::OperatorKernel {
  public:
+  /// `recorded` holds the kernels of this operator's calls in an earlier choice.
   ReplacedOperator(int64_t number, const std::string& name, std::vector<Replacement> replacements,
-                   Choice choice)
+                   Choice choice, std::optional<std::vector<ChosenKernel>> recorded)
       : number_(number),
         name_(name),
         libtorch_(c10::Dispatcher::singleton()
                       .findSchemaOrThrow(("aten::" + name).c_str(), "")
                       .getComputedKernelForDispatchKey(c10::DispatchKey::CPU)),
         replacements_(std::move(replacements)),
-        choice_(choice) {}
+        times_(choice == Choice::kFastest &&
+               std::none_of(replacements_.begin(), replacements_.end(),
+                            [](const Replacement& replacement) { return replacement.decided; })),
+        recorded_(std::move(recorded)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
     const std::size_t count = op.schema().arguments().size();
     const Arguments in = torch::jit::last(*stack, count);
     const CallKey key = key_of(number_, in);
-    for (const int choice : choices(op, keys, in, key)) {
+    const Chosen& chosen = chosen_for(op, keys, in, key);
+    if (chosen.kernel != nullptr && !progress().ended) ++chosen.kernel->calls;
+    for (const int choice : chosen.order) {
       if (choice == kLibTorch) break;
       const auto results = replacements_[static_cast<std::size_t>(choice)].run(in, key);
       if (!results) continue;
@@ -107,28 +91,63 @@ class ReplacedOperator final : public c10::OperatorKernel {
   }
 
  private:
-  /// The replacements to try, best first.
-  const std::vector<int>& choices(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                                  Arguments in, const CallKey& key) {
-    const auto [place, added] = choices_.try_emplace(key);
-    if (!added) return place->second;
-    const bool times =
-        choice_ == Choice::kFastest &&
-        std::none_of(replacements_.begin(), replacements_.end(),
-                     [](const Replacement& replacement) { return replacement.decided; });
-    if (times && choice_has_ended) return place->second;  // none to try
+  /// What calls with one key run.
+  struct Chosen {
+    std::vector<int> order;          ///< the replacements to try, best first
+    ChosenKernel* kernel = nullptr;  ///< null where nothing was chosen
+  };
+
+  const Chosen& chosen_for(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
+                           const CallKey& key) {
+    const auto [place, added] = chosen_.try_emplace(key);
+    Chosen& chosen = place->second;
+    if (!added) return chosen;
+    if (!times_) {
+      for (int i = 0; i < std::ssize(replacements_); ++i) chosen.order.push_back(i);
+    } else if (recorded_) {
+      take_recorded(in, chosen);
+    } else if (!progress().ended) {
+      choose(op, keys, in, key, chosen);
+    }
+    return chosen;
+  }
+
+  void take_recorded(Arguments in, Chosen& chosen) const {
+    const std::string call = text_of(in);
+    for (const auto& one : *recorded_) {
+      if (one.call != call) continue;
+      chosen.kernel = &progress().kernels.emplace_back(one);
+      chosen.kernel->calls = 0;
+      for (int i = kLibTorch; i < std::ssize(replacements_); ++i) {
+        if (one.kernel == backend(i)) chosen.order = {i};
+      }
+      if (!chosen.order.empty()) return;
+      throw std::runtime_error("the recorded choice runs " + name_ + " on '" + one.kernel +
+                               "', which has no kernel for it here");
+    }
+  }
+
+  /// Times the kernels that can run the call.
+  void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
+              const CallKey& key, Chosen& chosen) {
+    const auto begin = Clock::now();
     std::vector<std::pair<double, int>> timed;
     for (int i = kLibTorch; i < std::ssize(replacements_); ++i) {
-      if (times) {
-        timed.emplace_back(seconds(op, keys, in, key, i), i);
-      } else if (i != kLibTorch) {
-        timed.emplace_back(0, i);
-      }
+      if (const auto time = seconds(op, keys, in, key, i)) timed.emplace_back(*time, i);
     }
     std::sort(timed.begin(), timed.end());
-    for (const auto& [time, i] : timed) place->second.push_back(i);
-    if (times) keep_only(place->second.front(), key);
-    return place->second;
+    chosen.kernel = &progress().kernels.emplace_back(
+        ChosenKernel{.op = name_, .call = text_of(in), .kernel = backend(timed.front().second)});
+    for (const auto& [time, i] : timed) {
+      chosen.order.push_back(i);
+      chosen.kernel->us[backend(i)] = time * 1e6;
+    }
+    keep_only(chosen.order.front(), key);
+    progress().seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  std::string backend(int choice) const {
+    return choice == kLibTorch ? "torch" : replacements_[static_cast<std::size_t>(choice)].backend;
   }
 
   void keep_only(int choice, const CallKey& key) const {
@@ -138,10 +157,9 @@ class ReplacedOperator final : public c10::OperatorKernel {
     }
   }
 
-  /// The fastest run of a kernel; infinite where it has none for the call.
-  double seconds(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
-                 const CallKey& key, int choice) {
-    using Clock = std::chrono::steady_clock;
+  /// The fastest run of a kernel; nothing where it has none for the call.
+  std::optional<double> seconds(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                                Arguments in, const CallKey& key, int choice) {
     double best = std::numeric_limits<double>::infinity();
     double spent = 0;
     for (int run = 0; run < kRuns && (run < 2 || spent < kEnoughSeconds); ++run) {
@@ -156,7 +174,7 @@ class ReplacedOperator final : public c10::OperatorKernel {
       if (choice == kLibTorch) {
         libtorch_.callBoxed(op, keys, &stack);
       } else if (!replacements_[static_cast<std::size_t>(choice)].run(stack, key)) {
-        return std::numeric_limits<double>::infinity();
+        return {};
       }
       const double taken = std::chrono::duration<double>(Clock::now() - begin).count();
       if (run > 0) best = std::min(best, taken);
@@ -169,8 +187,9 @@ class ReplacedOperator final : public c10::OperatorKernel {
   std::string name_;
   c10::SafeKernelFunction libtorch_;  ///< from before the replacement
   std::vector<Replacement> replacements_;
-  Choice choice_;
-  std::map<CallKey, std::vector<int>> choices_;
+  bool times_;
+  std::optional<std::vector<ChosenKernel>> recorded_;
+  std::map<CallKey, Chosen> chosen_;
   bool replaced_ = false;
 };
 
@@ -180,15 +199,43 @@ std::map<std::string, torch::Library>& registrations() {
   return all;
 }
 
+/// The recorded kernels of one operator; nothing without a record.
+std::optional<std::vector<ChosenKernel>> of_operator(const std::vector<ChosenKernel>* recorded,
+                                                     const std::string& name) {
+  if (recorded == nullptr) return {};
+  std::vector<ChosenKernel> own;
+  for (const auto& one : *recorded) {
+    if (one.op == name) own.push_back(one);
+  }
+  return own;
+}
+
+/// Takes back the operators whose kernels save less than it costs to call them.
+void drop_what_does_not_pay(std::deque<ChosenKernel>& kernels) {
+  std::map<std::string, double> saved_us;
+  for (const auto& one : kernels) {
+    const double us = one.us.at("torch") - one.us.at(one.kernel) - kReplacedUs;
+    saved_us[one.op] += static_cast<double>(one.calls) * us;
+  }
+  for (auto& one : kernels) {
+    if (saved_us.at(one.op) > 0) continue;
+    one.kernel = "torch";
+    replaced().erase(one.op);
+  }
+}
+
 }  // namespace
 
-void replace_operators(const std::vector<Replacement>& replacements, Choice choice) {
+void replace_operators(const std::vector<Replacement>& replacements, Choice choice,
+                       const std::vector<ChosenKernel>* recorded) {
   if (!registrations().empty()) return;
+  progress().recorded = recorded != nullptr;
   std::map<std::string, std::vector<Replacement>> operators;
   for (const auto& one : replacements) operators[one.op].push_back(one);
   int64_t number = 0;
   for (auto& [name, own] : operators) {
-    auto kernel = std::make_unique<ReplacedOperator>(number++, name, std::move(own), choice);
+    auto kernel = std::make_unique<ReplacedOperator>(number++, name, std::move(own), choice,
+                                                     of_operator(recorded, name));
     without_replacement_warning([&] {
       torch::Library& library = registrations()
                                     .try_emplace(name, torch::Library::IMPL, "aten",
@@ -201,9 +248,12 @@ void replace_operators(const std::vector<Replacement>& replacements, Choice choi
 
 std::set<std::string> replaced_operators() { return replaced(); }
 
-void end_choice() {
-  choice_has_ended = true;
+ChosenKernels end_choice() {
+  auto& [kernels, seconds, recorded, ended] = progress();
+  ended = true;
+  if (!recorded) drop_what_does_not_pay(kernels);
   std::erase_if(registrations(), [](const auto& one) { return !replaced().contains(one.first); });
+  return {.kernels = {kernels.begin(), kernels.end()}, .seconds = seconds};
 }
 
 void without_replacement_warning(const std::function<void()>& registrations) {

@@ -1,23 +1,17 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/ivalue.h>
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "ops/backends/call_key.h"
+#include "ops/backends/chosen_kernels.h"
+
 namespace fathom::ops {
-
-/// The arguments of a call of an operator, in its schema's order.
-using Arguments = c10::ArrayRef<c10::IValue>;
-
-/// Equal for two calls that one kernel can run: operator, threads, sizes, strides, types and other
-/// arguments.
-using CallKey = std::vector<int64_t>;
 
 /// The results of a call, in its schema's order. One that is not wanted is undefined.
 using Results = std::vector<at::Tensor>;
@@ -32,6 +26,7 @@ struct Replacement {
   std::vector<std::size_t> written = {};  ///< the arguments that a call changes
   bool decided = false;  ///< by the forward pass, whose result only its own gradient can read
   void (*forget)(const CallKey& key) = nullptr;  ///< frees what `run` keeps for a key
+  const char* backend = "";                      ///< whose kernel it is, as "onednn"
 };
 
 namespace onednn {
@@ -48,15 +43,18 @@ enum class Choice {
   kFastest,  ///< the fastest, LibTorch's included: the first call of each key times them
 };
 
-/// Registers the replacements for the rest of the process.
-void replace_operators(const std::vector<Replacement>& replacements, Choice choice);
+/// Registers the replacements for the rest of the process. With `recorded`, the kernels of an
+/// earlier choice, Choice::kFastest times nothing: a call that is not among them runs LibTorch's.
+void replace_operators(const std::vector<Replacement>& replacements, Choice choice,
+                       const std::vector<ChosenKernel>* recorded = nullptr);
 
 /// The operators of which a call has run a replacement.
 std::set<std::string> replaced_operators();
 
-/// Ends the choice: takes the other operators' replacements back, so that their calls cost nothing.
-/// Of the rest, calls with a key that is new from then on run LibTorch's kernel untimed.
-void end_choice();
+/// Ends the choice and returns it: takes the replacements of operators back that run LibTorch's
+/// kernels or save less than it costs to replace them. Of the rest, calls with a key that is new
+/// from then on run LibTorch's kernel untimed.
+ChosenKernels end_choice();
 
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.
 void without_replacement_warning(const std::function<void()>& registrations);

@@ -52,6 +52,14 @@ const nlohmann::json& FieldReader::list(const char* field) {
   return found;
 }
 
+std::map<std::string, double> FieldReader::numbers(const char* field) {
+  const auto& found = value(field);
+  const auto is_number = [](const nlohmann::json& each) { return each.is_number(); };
+  if (!found.is_object() || !std::all_of(found.begin(), found.end(), is_number))
+    refuse(quoted(field), found, "an object of numbers");
+  return found.get<std::map<std::string, double>>();
+}
+
 std::size_t FieldReader::choose(const char* field, const std::vector<std::string_view>& allowed) {
   const std::string found = text(field);
   const auto match = std::find(allowed.begin(), allowed.end(), found);

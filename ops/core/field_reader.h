@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <stdexcept>
@@ -11,14 +12,14 @@
 
 namespace fathom::ops {
 
-/// A shapes file is invalid. The message names the file, the place, what was found and what was
-/// expected.
+/// A shapes file, or a file of choices of kernels, is invalid. The message names the file, the
+/// place, what was found and what was expected.
 class ShapeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Reads fields from a row of a shapes file. Throws ShapeErrors that name `place` and the field.
+/// Reads fields from a row of such a file. Throws ShapeErrors that name `place` and the field.
 class FieldReader final : public Fields {
  public:
   FieldReader(const nlohmann::json& row, std::string place);
@@ -27,6 +28,7 @@ class FieldReader final : public Fields {
   bool has(const char* field);
   std::string text(const char* field);
   const nlohmann::json& list(const char* field);
+  std::map<std::string, double> numbers(const char* field);
   /// The index in `allowed` of the field's text.
   template <typename Names>
   std::size_t choice(const char* field, const Names& allowed) {

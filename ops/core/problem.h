@@ -94,6 +94,7 @@ struct SoftmaxProblem {
   Buffer x, y;
   int axis;
   std::optional<Buffer> dx = {};
+  bool x_is_result = false;  ///< of a gradient: x holds the result of the forward pass
 };
 
 /// An element-wise op of one operand.
@@ -113,6 +114,7 @@ struct UnaryProblem {
   Buffer x, y;
   std::array<float, 2> constants = {};
   std::optional<Buffer> dx = {};
+  bool x_is_result = false;  ///< of a gradient: x holds the result; kClamp, kRelu, kSigmoid, kTanh
 };
 
 /// An element-wise op of two operands; b is broadcast to the shape of a.

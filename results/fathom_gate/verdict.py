@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from fathom_gate.shift import Shift, min_p, percent, shift
-from fathom_runs.names import kind, setting, step_of
+from fathom_runs.names import TORCH, kind, setting, step_of, tokens
 
 
 class Class(Enum):
@@ -129,19 +129,22 @@ def only(run, other):
 def split(names):
     """Returns the primary rows, and for each step the family of its op types and ops.
 
-    Ops without a measured step are primary.
+    An op belongs to the steps on its backend. If there are none, to those on LibTorch: its rows on other libraries show
+    what these would save there. Ops without such a step are primary.
     """
     steps = {name: [name] for name in names if kind(name) == "step"}
-    by_setting = {}
+    by_backend = {}
     for step in steps:
-        by_setting.setdefault(setting(step), []).append(step)
+        by_backend.setdefault((setting(step), tokens(step).get("backend")), []).append(step)
     primary, families = [], {}
     for name in names:
         owners = []
         if kind(name) == "inside":
             owners = steps.get(step_of(name)[0], [])
         elif kind(name) == "op":
-            owners = by_setting.get(setting(name), [])
+            backends = (tokens(name).get("backend"), TORCH)
+            found = (by_backend.get((setting(name), backend), []) for backend in backends)
+            owners = next(filter(None, found), [])
         for step in owners:
             families.setdefault(step, []).append(name)
         if not owners:

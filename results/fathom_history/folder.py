@@ -4,7 +4,7 @@ from fathom_history.run import read
 from fathom_runs.source import RunError
 
 # Suffixes of files that fathom_bench writes beside a run.
-BESIDE = (".errors.jsonl", ".explain.json", ".samples.jsonl")
+BESIDE = (".errors.jsonl", ".explain.json", ".kernels.json", ".samples.jsonl")
 
 
 def runs(folder, page):

@@ -1,13 +1,13 @@
 """All figures of the report."""
 
 from fathom_report.fathom import cumulative, heat_map, likeness, modes, scaling, stationarity
-from fathom_report.ours import cache, roofline, sums, tax
+from fathom_report.ours import backends, cache, roofline, sums, tax
 from fathom_report.tbd import below_average, memory, throughput, utilisation
 
 # In the order of the page: the figures of the papers in their order, then our own.
 MODULES = (stationarity, cumulative, heat_map, likeness, modes, scaling)
 MODULES += (throughput, utilisation, memory, below_average)
-MODULES += (roofline, tax, cache, sums)
+MODULES += (roofline, tax, cache, sums, backends)
 
 
 def figures(run):

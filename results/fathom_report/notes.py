@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 
+from fathom_report.selection import step_names
 from fathom_runs.catalogue import KEYS
 from fathom_runs.context import is_peak, rate
 from fathom_runs.words import disturbed_words, plural
@@ -48,8 +49,9 @@ def disturbed(table):
 
 def short_profiles(run):
     """Yields a sentence if profiled steps are shorter than timed ones. Profiling only slows a step."""
-    step = run.op_types["name"].astype(str).str.replace(r"/op:[^/]*", "", regex=True)
-    ratios = (run.op_types.us.groupby(step).sum() / run.steps.set_index("name").us).dropna()
+    ratios = (
+        run.op_types.us.groupby(step_names(run.op_types)).sum() / run.steps.set_index("name").us
+    ).dropna()
     short = ratios[ratios < MIN_PROFILED]
     if not short.empty:
         name = short.idxmin().partition("/precision:")[0]

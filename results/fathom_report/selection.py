@@ -3,6 +3,7 @@
 import pandas as pd
 
 from fathom_runs.catalogue import FRAMEWORK
+from fathom_runs.names import TORCH, step_of
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 from fathom_runs.words import plural
 
@@ -15,24 +16,35 @@ def one_setting(table, threads=min):
 
     `threads` chooses among the thread counts that most workloads have.
     """
-    table = table[table.device == preferred(table.device, "cpu")]
-    table = table[table.precision == preferred(table.precision, "fp32")]
-    table = table[table.backend == preferred(table.backend, "torch")]
+    table = one_backend(table)
     # A thread count that only one workload has would leave out the others.
     having = table.groupby("threads").workload.nunique()
     count = threads(having.index[having == having.max()])
     table = table[table.threads == count]
-    return table, setting_words(table.device.iloc[0], count, table.precision.iloc[0])
+    return table, setting_words(table.iloc[0])
+
+
+def one_backend(table):
+    """Rows of one device, precision and backend, with all thread counts. Prefers the CPU, fp32 and backend torch."""
+    for column, wish in (("device", "cpu"), ("precision", "fp32"), ("backend", TORCH)):
+        table = table[table[column] == preferred(table[column], wish)]
+    return table
+
+
+def on_torch(table):
+    """Rows of backend torch. Steps on other backends run other kernels than the op rows of `step_backend_rows`."""
+    return table[table.backend == TORCH]
 
 
 def preferred(values, wish):
     return wish if (values == wish).any() else values.mode().iloc[0]
 
 
-def setting_words(device, threads, precision):
-    if device == "cpu":
-        return f"CPU, {plural(threads, 'thread')}, {precision}"
-    return f"GPU, {precision}"
+def setting_words(row):
+    """The setting of a row in words. Names the backend if it is not torch."""
+    device = f"CPU, {plural(row.threads, 'thread')}" if row.device == "cpu" else "GPU"
+    backend = "" if row.backend == TORCH else f", backend {row.backend}"
+    return f"{device}, {row.precision}{backend}"
 
 
 def usual_batch(table, catalogue):
@@ -94,19 +106,50 @@ def step_backend_rows(ops, cache="hot"):
     return table.assign(rank=ranks).sort_values("rank", kind="stable").drop_duplicates(SHAPE)
 
 
+def one_setting_of_steps(ops):
+    """`one_setting` of rows of `step_backend_rows`. Each shape has one backend there, which is not selected again."""
+    table, words = one_setting(ops.assign(backend=TORCH))
+    return table.assign(backend=ops.backend), words
+
+
+def fastest_rows(ops):
+    """For each op shape with hot buffers, the row of the fastest backend."""
+    table = ops[(ops.cache == "hot") & (ops.us > 0)]
+    return table.sort_values("us", kind="stable").drop_duplicates(SHAPE)
+
+
 def calls(ops, mode):
     """Calls per step of each op row; 0 if the step does not run it."""
     return pd.to_numeric(ops[CALLS[mode]], errors="coerce").fillna(0)
 
 
+def us_per_step(ops, mode):
+    """Time of each op row, times its calls per step."""
+    return ops.us * calls(ops, mode)
+
+
+def flops_per_step(ops, mode):
+    """FLOPs of each op row, times its calls per step."""
+    return ops.flops * us_per_step(ops, mode) / 1e6
+
+
+def step_names(op_types):
+    """For each op type inside a step, the name of the step."""
+    return op_types["name"].map(lambda name: step_of(name)[0])
+
+
+def without_rows(types, ops):
+    """The op types of a step that no row of `ops` has."""
+    return types[(types.op_class != FRAMEWORK) & ~types.type.isin(ops.type)]
+
+
 SETTING = ["device", "threads", "precision"]
 
 
-def with_settings_of(table, other):
-    """Rows with a setting that the other table has, too."""
-    return table[
-        pd.MultiIndex.from_frame(table[SETTING]).isin(list(zip(*(other[c] for c in SETTING))))
-    ]
+def with_settings_of(table, other, columns=SETTING):
+    """Rows with a setting (values of `columns`) that the other table has, too."""
+    keys = pd.MultiIndex.from_frame(other[columns])
+    return table[pd.MultiIndex.from_frame(table[columns]).isin(keys)]
 
 
 def of_setting(table, row):

@@ -1,6 +1,7 @@
 """Parses the names of rows."""
 
 MODES = ("train", "infer")
+TORCH = "torch"  # the backend of steps on LibTorch's own kernels
 
 
 def tokens(name):

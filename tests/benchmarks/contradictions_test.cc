@@ -79,7 +79,7 @@ class MeasuredAgain : public testing::Test {
   StepName step{.workload = "net", .mode = models::Mode::kTrain};
   std::vector<Row> rows{{.name = "net/train",
                          .subject = "net",
-                         .make = [this] { return std::make_unique<Step>(is_long); },
+                         .make = [this](const Row&) { return std::make_unique<Step>(is_long); },
                          .profiling = Profiling::kOpShapes}};
   Explainer explainer{rows};
   Peaks peaks;

@@ -86,6 +86,9 @@ TEST(FirstSteps, DifferInOneGradient) {
   Steps rounded = steps();  // rounding flips a ReLU somewhere else
   rounded[0].gradients["weight"] = at::ones({4, 4}).mul_(1.01);
   EXPECT_EQ(refusal(found, rounded), "");
+  rounded = steps();
+  rounded[0].gradients["bias"] = at::full({4}, 1e-3);
+  EXPECT_EQ(refusal(found, rounded), "") << "less than rounding changes another gradient";
 }
 
 TEST(FirstSteps, AreNotNumbers) {

@@ -80,7 +80,7 @@ class TimedLoop : public testing::Test {
             .device = fixtures::Device::kCpu,
             .precision = fixtures::Precision::kFp32,
             .make =
-                [=, this] {
+                [=, this](const Row&) {
                   return std::make_unique<FakeTask>(calls, step, fails_check_at, ends_finite);
                 },
             .samples = true};
@@ -165,7 +165,7 @@ class MappingTask final : public Task {
 TEST_F(TimedLoop, GivesEachRowItsOwnResidentMemory) {
   Row large = row({});
   large.subject = "mapping";
-  large.make = [] { return std::make_unique<MappingTask>(); };
+  large.make = [](const Row&) { return std::make_unique<MappingTask>(); };
   const auto runs = time({large, row(std::chrono::milliseconds(200))});
   const auto found = runs.at(0).counters.find("peak_memory_bytes");
   if (found == runs.at(0).counters.end()) GTEST_SKIP() << "this kernel cannot reset the mark";
@@ -240,7 +240,7 @@ TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
   if (!absent.empty()) GTEST_SKIP() << absent;
   Row gpu = row({});
   gpu.device = fixtures::Device::kCuda;
-  gpu.make = [] { return std::make_unique<GpuTask>(); };
+  gpu.make = [](const Row&) { return std::make_unique<GpuTask>(); };
   const auto runs = time({gpu});
   ASSERT_FALSE(failed(runs.at(0))) << failure(runs[0]);
   const double gpu_us = runs[0].counters.at("gpu_time_us").value;

@@ -40,7 +40,7 @@ TEST_P(EveryStudy, RunsEachRowOnceAndEveryWorkload) {
 
 TEST_P(EveryStudy, ProfilesStepsAtFathomsBatchAndMeasuresTheirMemoryAtMaxThreads) {
   const std::string max_threads = "threads:" + std::to_string(fixtures::usable_cores()) + "/";
-  const auto steps = rows("^vgg/.*batch:8/");
+  const auto steps = rows("^vgg/.*batch:8/.*backend:torch");
   ASSERT_FALSE(steps.empty());
   for (const auto& row : steps) {
     EXPECT_EQ(row.profiling, Profiling::kOpTypes) << row.name;
@@ -83,6 +83,25 @@ TEST_P(EveryStudy, ExpectsAFiniteTimeWithoutAPeak) {
   Peaks peaks(unknown);
   for (const auto& [name, seconds] : expected_seconds(some, peaks)) {
     EXPECT_TRUE(std::isfinite(seconds)) << name;
+  }
+}
+
+TEST(Study, RunsStepsOnOtherKernelsAtMaxThreadsInTheFullOneOnly) {
+  for (const std::string study : {"short", "full"}) {
+    std::map<std::string, std::set<std::string>> steps;  // by backend
+    for (const auto& row : study_rows(parsed({"--fathom_study=" + study, "--benchmark_out=run.json",
+                                              "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
+      if (!row.step || row.threads != 2) continue;
+      if (row.own_process || row.memory != nullptr) steps[row.backend].insert(row.subject);
+    }
+    ASSERT_FALSE(steps.at("torch").empty());
+    for (const char* backend : {"onednn", "tuned"}) {
+      EXPECT_EQ(steps.contains(backend), study == "full") << backend;
+      for (const auto& name : steps[backend]) {
+        const std::string torch = name.substr(0, name.rfind(':') + 1) + "torch";
+        EXPECT_TRUE(steps.at("torch").contains(torch)) << "the report compares it with " << torch;
+      }
+    }
   }
 }
 

@@ -95,6 +95,81 @@ TEST(ReplacedOperators, KeepTheirGradient) {
   });
 }
 
+/// A choice with a call of cosh on `kernel`.
+std::vector<ChosenKernel> recorded(const std::string& kernel) {
+  return {{.op = "cosh", .call = "float[4]", .kernel = kernel, .us = {{"torch", 9}}, .calls = 3},
+          {.op = "sinh", .call = "float[3]", .kernel = "slow"}};
+}
+
+TEST(ReplacedOperators, ReturnTheChoice) {
+  in_own_process([] {
+    Replacement sleeps{"cosh", slow};
+    sleeps.backend = "slow";
+    Replacement fills{"cosh", fast};
+    fills.backend = "fast";
+    replace_operators({sleeps, fills}, Choice::kFastest);
+    at::cosh(at::zeros({2}));
+    at::cosh(at::zeros({1 << 22}));
+    at::cosh(at::ones({1 << 22}));
+    const auto [kernels, seconds] = end_choice();
+    at::cosh(at::ones({1 << 22}));
+    ASSERT_EQ(kernels.size(), 2);
+    EXPECT_EQ(kernels[0].op, "cosh");
+    EXPECT_EQ(kernels[0].call, "float[2]");
+    EXPECT_EQ(kernels[0].kernel, "torch");
+    EXPECT_EQ(kernels[0].calls, 1);
+    EXPECT_GT(kernels[0].us.at("slow"), 3e4);
+    EXPECT_FALSE(kernels[0].us.contains("fast")) << "it has no kernel for 2 elements";
+    EXPECT_EQ(kernels[1].kernel, "fast");
+    EXPECT_EQ(kernels[1].calls, 2);
+    EXPECT_LT(kernels[1].us.at("fast"), kernels[1].us.at("torch"));
+    EXPECT_GT(seconds, 0.12) << "two timed calls of each shape sleep for 30 ms";
+  });
+}
+
+TEST(ReplacedOperators, RepeatARecordedChoice) {
+  in_own_process([] {
+    Replacement sleeps{"cosh", slow};
+    sleeps.backend = "slow";
+    const auto kernels = recorded("slow");
+    replace_operators({sleeps}, Choice::kFastest, &kernels);
+    EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 28) << "though LibTorch's is faster";
+    EXPECT_EQ(slow_calls, 1) << "nothing is timed";
+    EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 3) << "a call that is not recorded";
+    const ChosenKernels chosen = end_choice();
+    ASSERT_EQ(chosen.kernels.size(), 1);
+    EXPECT_EQ(chosen.kernels[0].calls, 1);
+    EXPECT_EQ(chosen.kernels[0].us.at("torch"), 9);
+    EXPECT_EQ(chosen.seconds, 0);
+  });
+}
+
+TEST(ReplacedOperators, RefuseARecordedKernelThatIsNotThere) {
+  in_own_process([] {
+    Replacement sleeps{"cosh", slow};
+    sleeps.backend = "slow";
+    const auto kernels = recorded("onednn");
+    replace_operators({sleeps}, Choice::kFastest, &kernels);
+    EXPECT_THROW(at::cosh(at::zeros({4})), std::runtime_error);
+  });
+}
+
+TEST(CallText, SaysEachArgument) {
+  const at::Tensor image = at::zeros({2, 3, 4, 4}).contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor row = at::zeros({3}, at::kLong);
+  const std::vector<c10::IValue> call{image,
+                                      row,
+                                      row,
+                                      c10::IValue(),
+                                      at::Tensor(),
+                                      7,
+                                      true,
+                                      0.5,
+                                      std::vector<int64_t>{1, 2},
+                                      c10::List<bool>({true, false})};
+  EXPECT_EQ(text_of(call), "float[2,3,4,4]{48,1,12,3} long[3] long[3]=1 - - 7 true 0.5 [1,2] 10");
+}
+
 std::optional<Results> no_norm(Arguments /*in*/, const CallKey& /*key*/) { return {}; }
 
 TEST(ReplacedOperators, AreTimedWithoutChangingArguments) {

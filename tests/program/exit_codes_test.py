@@ -65,7 +65,6 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
         (["--fathom_explain=vgg/infer", "--fathom_record=/tmp"], "with --fathom_record, "),
         (["--fathom_explain=vgg/infer", "--fathom_cache=hot"], "with --fathom_cache, "),
         (["--fathom_explain=vgg/infer", "--fathom_profile"], "with --fathom_profile, "),
-        (["--fathom_explain=vgg/infer", "--fathom_backend=torch"], "with --fathom_backend, "),
         (["--fathom_explain=vgg/infer", "--fathom_shapes=a.json"], "with --fathom_shapes, "),
         (["--fathom_explain=vgg/infer", "--benchmark_filter=fc"], "with --benchmark_filter, "),
         (["--benchmark_filter=(vgg"], "not a POSIX extended regular expression"),

@@ -1,5 +1,6 @@
 """--fathom_kernels: steps and ops on a user's kernels, in processes of their own, and libraries with faults."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -206,6 +207,78 @@ def test_whole_steps_run_on_other_kernels(tmp_path, step, backend):
     assert "replaced:" in row["label"]
     if backend == "onednn":
         assert ("convolution" in row["label"]) == (step != "seq2seq/train")
+
+
+def tuned(tmp_path, *options):
+    """The row of a tuned step and what it chose."""
+    out = tmp_path / "out.json"
+    step = ["--fathom_backend=tuned", "--fathom_batch=2", "--benchmark_filter=^alexnet/train/"]
+    result = run(*QUICK, *step, *options, f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    ((name, row),) = measured(out).items()
+    choices = read_json(f"{out}.kernels.json")
+    (choice,) = choices["rows"]
+    assert choice["name"] == name
+    warnings = [line for line in result.stderr.splitlines() if "holds no choice" in line]
+    return row, choices, warnings
+
+
+def test_a_choice_is_recorded_and_repeated(tmp_path):
+    row, choices, _ = tuned(tmp_path)
+    (choice,) = choices["rows"]
+    assert choice["choice_seconds"] > 0
+    assert (choice["layout"] == "channels_last") == ("channels_last" in row["label"])
+    for one in choice["kernels"]:
+        assert one["us"][one["kernel"]] == min(one["us"].values()) and one["calls"] > 0
+    timed = {one["op"] for one in choice["kernels"] if len(one["us"]) > 1}
+    assert {"addmm", "convolution", "convolution_backward", "max_pool2d_with_indices"} <= timed
+
+    choice["layout"] = {"contiguous": "channels_last"}.get(choice["layout"], "contiguous")
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(choices))
+    changed, _, _ = tuned(tmp_path, f"--fathom_kernel_choice={other}")
+    assert ("channels_last" in changed["label"]) == (choice["layout"] == "channels_last")
+
+    for one in choice["kernels"]:
+        one["kernel"] = "torch"
+    other.write_text(json.dumps(choices))
+    row, repeated, warnings = tuned(tmp_path, f"--fathom_kernel_choice={other}")
+    assert "replaced:nothing" in row["label"] and not warnings
+    assert repeated["rows"][0]["choice_seconds"] == 0
+
+
+def test_a_row_without_a_recorded_choice_chooses_and_says_so(tmp_path):
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"rows": []}')
+    _, choices, warnings = tuned(tmp_path, f"--fathom_kernel_choice={empty}")
+    assert choices["rows"][0]["choice_seconds"] > 0
+    (warning,) = warnings
+    assert "holds no choice for alexnet/train/" in warning
+
+
+def test_a_file_without_choices_is_refused(tmp_path):
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"rows": 1}')
+    result = run("--fathom_backend=tuned", f"--fathom_kernel_choice={wrong}")
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr == (
+        f'fathom_bench: --fathom_kernel_choice={wrong}: "rows" is 1, expected a list\n'
+    )
+
+
+def test_explain_shows_what_tuned_chose(tmp_path):
+    out = tmp_path / "out.json"
+    explain = ["--fathom_explain=autoenc/train", "--fathom_backend=tuned"]
+    result = run(*QUICK, *explain, f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    (explanation,) = read_json(f"{out}.explain.json")["explanations"]
+    (other,) = explanation["others"]
+    assert other["backend"] == "tuned"
+    assert other["pct_of_step"] == pytest.approx(100 * other["step_us"] / explanation["step_us"])
+    text = result.stdout
+    assert "\nthe step on other kernels" in text and "\ntuned: contiguous; of " in text
+    backends = {one for line in explanation["lines"] for op in line["ops"] for one in op["hot_us"]}
+    assert backends >= {"torch", "onednn", "native"}, "the backends of steps select no ops"
 
 
 def torch():

@@ -2,6 +2,8 @@
 
 import json
 
+import made_up_backends
+
 # Tests import the networks and rows from here, too.
 from made_up_networks import BATCH, CLASSES, CONTENTION, GROUPS, PROFILES, SERIAL, step_us, type_us
 from made_up_rows import REPETITIONS, repeated, row
@@ -190,7 +192,14 @@ def document(
 
 def everything():
     """A document with rows for every figure of the report, without samples."""
-    return document(threads=(1, 2, 4, 8), scales=(0.5, 1, 2), gpu=True, memory=True, cold=True)
+    other = [
+        row
+        for workload in PROFILES
+        for mode in MODES
+        for row in made_up_backends.on_all(step(workload, mode, threads=8, profile=False))
+    ]
+    options = {"threads": (1, 2, 4, 8), "scales": (0.5, 1, 2)}
+    return document(**options, gpu=True, memory=True, cold=True, extra=other)
 
 
 def samples(workload="alexnet", steps=40, drift=0.0, noise=0.02, types=()):

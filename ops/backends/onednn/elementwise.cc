@@ -35,6 +35,11 @@ algorithm algorithm_of(UnaryProblem::Kind kind) {
   return algorithm::undef;
 }
 
+/// Whether the gradient reads the result of the forward pass instead of x.
+bool reads_result(UnaryProblem::Kind kind) {
+  return kind == UnaryProblem::Kind::kSigmoid || kind == UnaryProblem::Kind::kTanh;
+}
+
 algorithm algorithm_of(BinaryProblem::Kind kind) {
   using enum BinaryProblem::Kind;
   switch (kind) {
@@ -65,15 +70,20 @@ std::unique_ptr<Kernel> make(const UnaryProblem& problem) {
   if (!problem.dx)
     return std::make_unique<Primitive>(forward, x,
                                        std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
+  const auto backward = [=] {
+    return dnnl::eltwise_backward::primitive_desc(engine(), kind, all, all, all, alpha, beta,
+                                                  forward());
+  };
+  const Argument g{DNNL_ARG_DIFF_DST, problem.y};
+  const std::vector<Argument> dx{{DNNL_ARG_DIFF_SRC, *problem.dx}};
+  if (problem.x_is_result) {
+    const int saved = reads_result(problem.kind) ? DNNL_ARG_DST : DNNL_ARG_SRC;
+    return std::make_unique<Primitive>(backward, std::vector<Argument>{g, {saved, problem.x}}, dx);
+  }
   Primitive forward_pass(forward, x, {});  // some gradients read the result of forward instead of x
   forward_pass.run();
   return std::make_unique<Primitive>(
-      [=] {
-        return dnnl::eltwise_backward::primitive_desc(engine(), kind, all, all, all, alpha, beta,
-                                                      forward());
-      },
-      std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
-      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},
+      backward, std::vector<Argument>{g}, dx,
       Primitive::Memories{{DNNL_ARG_SRC, forward_pass.argument(DNNL_ARG_SRC)},
                           {DNNL_ARG_DST, forward_pass.argument(DNNL_ARG_DST)}});
 }

@@ -27,15 +27,20 @@ std::unique_ptr<Kernel> make(const SoftmaxProblem& problem) {
   if (!problem.dx)
     return std::make_unique<Primitive>(forward, x,
                                        std::vector<Argument>{{DNNL_ARG_DST, problem.y}});
+  const auto backward = [&] {
+    return dnnl::softmax_backward::primitive_desc(engine(), kind, all, all, all, problem.axis,
+                                                  forward());
+  };
+  const Argument g{DNNL_ARG_DIFF_DST, problem.y};
+  const std::vector<Argument> dx{{DNNL_ARG_DIFF_SRC, *problem.dx}};
+  if (problem.x_is_result) {
+    return std::make_unique<Primitive>(backward,
+                                       std::vector<Argument>{g, {DNNL_ARG_DST, problem.x}}, dx);
+  }
   Primitive forward_pass(forward, x, {});
   forward_pass.run();
   return std::make_unique<Primitive>(
-      [&] {
-        return dnnl::softmax_backward::primitive_desc(engine(), kind, all, all, all, problem.axis,
-                                                      forward());
-      },
-      std::vector<Argument>{{DNNL_ARG_DIFF_DST, problem.y}},
-      std::vector<Argument>{{DNNL_ARG_DIFF_SRC, *problem.dx}},
+      backward, std::vector<Argument>{g}, dx,
       Primitive::Memories{{DNNL_ARG_DST, forward_pass.argument(DNNL_ARG_DST)}});
 }
 

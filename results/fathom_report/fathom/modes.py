@@ -3,7 +3,7 @@
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import usual_batch, without_variants
+from fathom_report.selection import on_torch, usual_batch, without_variants
 from fathom_runs.words import factor, percent, plural, ranged
 
 NAME = ("fathom-5", "Training and inference, CPU and GPU", "Fathom, Fig. 5")
@@ -21,7 +21,7 @@ def figure(run):
 
 def relative_times(steps, catalogue):
     """Times of steps relative to the training step on one CPU thread: one thread, the most threads, and a GPU."""
-    steps = steps[(steps.precision == "fp32") & (steps.backend == "torch") & (steps.us > 0)]
+    steps = on_torch(steps[(steps.precision == "fp32") & (steps.us > 0)])
     steps = usual_batch(without_variants(steps, catalogue), catalogue)
     base = steps[(steps.device == "cpu") & (steps.threads == 1) & (steps["mode"] == "train")]
     unit = base.set_index("workload").us

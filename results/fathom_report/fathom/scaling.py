@@ -6,7 +6,7 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import framework_as_one, one_setting, usual_batch, without_variants
+from fathom_report.selection import framework_as_one, one_backend, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-6", "Op times against threads", "Fathom, Fig. 6")
@@ -28,14 +28,12 @@ def figure(run):
 
 
 def training_types_of_all_counts(op_types, catalogue):
-    """Op types of training steps on the CPU, for every thread count."""
+    """Op types of training steps on the CPU and one backend, for every thread count."""
     table = op_types[(op_types["mode"] == "train") & (op_types.device == "cpu") & (op_types.us > 0)]
     if table.empty:
         return table
-    parts = [
-        one_setting(table[table.threads == count])[0] for count in sorted(table.threads.unique())
-    ]
-    table = usual_batch(without_variants(pd.concat(parts), catalogue), catalogue)
+    table = one_backend(table).sort_values("threads", kind="stable")
+    table = usual_batch(without_variants(table, catalogue), catalogue)
     return framework_as_one(table, ["workload", "threads"])
 
 

@@ -6,7 +6,7 @@ from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
 from fathom_report.ours.roofline import roof_of
-from fathom_report.selection import SHAPE, step_backend_rows, one_setting
+from fathom_report.selection import SHAPE, one_setting_of_steps, step_backend_rows
 from fathom_runs.words import listed, plural
 
 LABELLED = 1.25  # cold time / hot time; op types above it are labelled
@@ -31,8 +31,7 @@ def pairs(run):
     both = hot.merge(cold[[*same, "us"]], on=same, suffixes=("", "_cold"))
     if both.empty:
         return None, "", None
-    # Each shape has one backend here. `one_setting` must not select by backend.
-    both, words = one_setting(both.assign(backend="torch"))
+    both, words = one_setting_of_steps(both)
     roof = roof_of(run.context, both.iloc[0])
     data = both[["workload", "type", "layer", "pass_"]].rename(columns={"pass_": "pass"})
     data = data.assign(

@@ -6,7 +6,15 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import step_backend_rows, calls, of_setting, one_setting, usual_batch
+from fathom_report.selection import (
+    calls,
+    flops_per_step,
+    of_setting,
+    on_torch,
+    one_setting_of_steps,
+    step_backend_rows,
+    usual_batch,
+)
 from fathom_runs.context import rate
 from fathom_runs.words import listed, percent, plural, ranged
 
@@ -21,7 +29,7 @@ def figure(run):
         return Missing(
             *NAME, "op rows with flops and bytes: --benchmark_filter='^op/(matmul|conv2d)/'"
         )
-    ops, words = one_setting(ops)
+    ops, words = one_setting_of_steps(ops)
     roof = roof_of(run.context, ops.iloc[0])
     if roof is None:
         return Missing(*NAME, f"peak_flops_ and peak_bytes_ of {words} in the context of the file")
@@ -64,8 +72,8 @@ def step_points(run, ops):
     every = of_setting(step_backend_rows(run.ops), ops.iloc[0])
     count = calls(every, "train") * every.us / 1e6
     moved = (every.bytes * count).groupby(every.workload).sum()
-    counted = (every.flops * count).groupby(every.workload).sum()
-    steps = run.steps[(run.steps["mode"] == "train") & (run.steps.flops > 0)]
+    counted = flops_per_step(every, "train").groupby(every.workload).sum()
+    steps = on_torch(run.steps[(run.steps["mode"] == "train") & (run.steps.flops > 0)])
     steps = usual_batch(steps, run.catalogue)
     steps = of_setting(steps, ops.iloc[0])
     steps = steps[steps.workload.map(moved) > 0]

@@ -5,12 +5,15 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
-    step_backend_rows,
-    calls,
     of_setting,
+    on_torch,
     one_setting,
-    with_settings_of,
+    step_backend_rows,
+    step_names,
+    us_per_step,
     usual_batch,
+    with_settings_of,
+    without_rows,
 )
 from fathom_runs.words import percent, ranged
 
@@ -34,28 +37,27 @@ def parts(run):
     and the remainder.
     """
     ops = step_backend_rows(run.ops)
-    profiled = with_settings_of(run.op_types[run.op_types.pct_of_step >= 0], ops)
+    profiled = on_torch(run.op_types[run.op_types.pct_of_step >= 0])
+    profiled = with_settings_of(profiled, ops)
     profiled = profiled[profiled.workload.isin(ops.workload)]
     if profiled.empty:
         return None, ""
     profiled, words = one_setting(profiled)
     profiled = usual_batch(profiled, run.catalogue)
     ops = of_setting(ops, profiled.iloc[0])
-    names = profiled["name"].str.replace(r"/op:[^/]*", "", regex=True)
     step_us = run.steps[run.steps.us > 0].set_index("name").us
     rows = []
-    for name, types in profiled.groupby(names, sort=False):
+    for name, types in profiled.groupby(step_names(profiled), sort=False):
         workload, mode = types.iloc[0][["workload", "mode"]]
         mine = ops[ops.workload == workload]
-        sums = (mine.us * calls(mine, mode)).groupby([mine.type, mine.op_class]).sum()
+        sums = us_per_step(mine, mode).groupby([mine.type, mine.op_class]).sum()
         if name not in step_us.index or not sums.sum() > 0:
             continue
         total = step_us[name]
         # A profiled step is longer than a timed one, so shares of the profiled step are applied to the timed one.
         types = types.assign(us=types.pct_of_step / 100 * total)
         outside = types[types.op_class == palette.FRAMEWORK].us.sum()
-        op_types = types[types.op_class != palette.FRAMEWORK]
-        without = op_types[~op_types.type.isin(sums.index.get_level_values("type"))].us.sum()
+        without = without_rows(types, mine).us.sum()
         times = sums.groupby("op_class").sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
         times = {part: us for part, us in times.items() if us > 0}
         times[REST] = total - sum(times.values())

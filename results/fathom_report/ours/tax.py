@@ -5,7 +5,15 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_report import laws
 from fathom_report.figure import Figure, Missing
-from fathom_report.selection import calls, of_setting, one_setting, with_settings_of, usual_batch
+from fathom_report.selection import (
+    fastest_rows,
+    of_setting,
+    on_torch,
+    one_setting,
+    us_per_step,
+    usual_batch,
+    with_settings_of,
+)
 from fathom_runs.words import percent, plural, time_words
 
 NAME = ("ours-2", "Framework tax by op type", "fathom_bench")
@@ -27,19 +35,17 @@ def taxes(run):
     """Time of each op type in the profiled step, and the sum of its hot shapes on the fastest backends, times calls."""
     inside, ops = run.op_types, run.ops[(run.ops.cache == "hot") & (run.ops.us > 0)]
     inside = inside[(inside.op_class != palette.FRAMEWORK) & (inside.pct_of_step >= MIN_SHARE)]
-    inside = inside[inside.us > 0]
-    inside = with_settings_of(inside, ops)
+    inside = with_settings_of(on_torch(inside[inside.us > 0]), ops)
     if inside.empty:
         return None, ""
     inside, words = one_setting(inside)
     inside = usual_batch(inside, run.catalogue)
     ops = of_setting(ops, inside.iloc[0])
-    shapes = ["workload", "type", "layer", "pass_"]
-    fastest = ops.sort_values("us", kind="stable").drop_duplicates(shapes)
+    fastest = fastest_rows(ops)
     several = ops.groupby(["workload", "type"]).backend.nunique()
     parts = []
     for mode, one in inside.groupby("mode", sort=False):
-        best = (fastest.us * calls(fastest, mode)).groupby([fastest.workload, fastest.type]).sum()
+        best = us_per_step(fastest, mode).groupby([fastest.workload, fastest.type]).sum()
         keys = pd.MultiIndex.from_frame(one[["workload", "type"]])
         parts.append(
             one[["workload", "mode", "type", "op_class"]].assign(

@@ -5,12 +5,13 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_report.figure import Figure, Missing
 from fathom_report.selection import (
-    step_backend_rows,
     calls,
     of_setting,
+    on_torch,
     one_setting,
-    with_settings_of,
+    step_backend_rows,
     usual_batch,
+    with_settings_of,
     without_variants,
 )
 from fathom_runs.words import percent, plural, time_words
@@ -40,7 +41,7 @@ def inefficient(run):
 
     Ops without a known share are left out.
     """
-    steps = run.steps[(run.steps["mode"] == "train") & (run.steps.us > 0)]
+    steps = on_torch(run.steps[(run.steps["mode"] == "train") & (run.steps.us > 0)])
     steps = steps[steps.flops_pct_peak > 0]
     ops = step_backend_rows(run.ops)
     steps = with_settings_of(steps[steps.workload.isin(ops.workload)], ops)

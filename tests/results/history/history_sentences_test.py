@@ -1,27 +1,15 @@
 """Sentences on the page of results/history about made-up changes."""
 
-import html
 import json
 import re
 
 import made_up_history as made_up
 import made_up_run
 import pytest
-from made_up_history import shown
+from made_up_history import sentences, shown
 
 OP = made_up_run.op_name("conv2d", "alexnet", "first", "onednn")
 DAYS = 24
-
-
-def words(markup):
-    return html.unescape(re.sub("<.*?>", "", markup)).replace("\u00a0", " ")
-
-
-def sentences(page):
-    """Pairs of row and sentence for each change on the page, newest first."""
-    latest = re.search(r'<section id="latest.*?</section>', page, re.DOTALL)[0]
-    lines = re.findall(r'<li class="(?:slower|faster)">(.*?)</li>', latest)
-    return [words(line).split(" ", 1) for line in lines]
 
 
 def name(workload):

@@ -58,7 +58,7 @@ def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
     }
     for file, (text, _) in cases.items():
         (folder / file).write_text(text)
-    for suffix in ("errors.jsonl", "explain.json", "samples.jsonl"):
+    for suffix in ("errors.jsonl", "explain.json", "kernels.json", "samples.jsonl"):
         (folder / f"{made_up.file(0)}.{suffix}").write_text("{}")
     (folder / ".hidden").write_text("")
     result, page = shown(folder, folder / "page.html")

@@ -1,7 +1,9 @@
 """Folders of made-up runs, one per day, with noise, changes and outliers as the tests ask."""
 
 import datetime
+import html
 import random
+import re
 
 import made_up_run
 from program import history
@@ -65,3 +67,14 @@ def shown(folder, page, *arguments):
     result = history(folder, "-o", page, *arguments)
     assert result.returncode == 0, result.stderr
     return result, page.read_text()
+
+
+def words(markup):
+    return html.unescape(re.sub("<.*?>", "", markup)).replace("\u00a0", " ")
+
+
+def sentences(page):
+    """Pairs of row and sentence for each change on the page, newest first."""
+    latest = re.search(r'<section id="latest.*?</section>', page, re.DOTALL)[0]
+    lines = re.findall(r'<li class="(?:slower|faster)">(.*?)</li>', latest)
+    return [words(line).split(" ", 1) for line in lines]

@@ -2,12 +2,14 @@
 
 import io
 
+import made_up_backends
 import made_up_run as made_up
 import matplotlib.figure
 import pytest
 
 from fathom_report import figures as all_figures
 from fathom_report.run import read
+from fathom_runs.names import kind
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +52,10 @@ def without(document, *starts):
     """The document without rows with these prefixes."""
     rows = [row for row in document["benchmarks"] if not row["name"].startswith(starts)]
     return document | {"benchmarks": rows}
+
+
+def with_backends(document, shares=None, kinds=("step",)):
+    """The document, and its steps on other backends. `kinds` may add "inside", the op types in these steps."""
+    steps = [row for row in document["benchmarks"] if kind(row["name"]) in kinds]
+    others = made_up_backends.on_all(steps, shares)
+    return document | {"benchmarks": document["benchmarks"] + others}

@@ -2,9 +2,11 @@
 
 import made_up_run as made_up
 import pytest
-from made_up_figures import folder, load, of
+from made_up_figures import figures, folder, load, of, with_backends
 
 from fathom_report import selection
+from fathom_report.figure import Missing
+from fathom_runs.names import kind
 
 
 def test_variants_only_replace_missing_workloads(folder):
@@ -51,3 +53,80 @@ def test_in_steps_tells_the_backend_of_the_step(folder):
     run = load(folder, document | {"benchmarks": [*document["benchmarks"], fast]})
     ops = selection.step_backend_rows(run.ops)
     assert set(ops[ops.type == "relu"].backend) == {"torch"}
+
+
+# --- steps on several backends
+
+
+SHARES = {"onednn": 0.9, "tuned": 0.6, "mine": 3}
+
+
+@pytest.fixture(scope="module")
+def with_and_without_others(folder):
+    """The figures of a run, and those of the run with all its steps on other backends, too. Their rows come first."""
+    options = {"threads": (1, 2), "scales": (0.5, 1), "memory": True, "cold": True, "gpu": True}
+    document = made_up.document(("vgg", "memnet"), **options)
+    samples = made_up.samples("vgg")
+    found = [figures(load(folder, document, samples))]
+    document = with_backends(document, SHARES, ("step", "inside"))
+    document["benchmarks"].sort(key=lambda row: "backend:torch" in row["name"])
+    for backend in SHARES:
+        samples += [line.replace("backend:torch", f"backend:{backend}") for line in samples]
+    return *found, figures(load(folder, document, samples))
+
+
+KEYS = [f"{group}-{n}" for group in ("fathom", "tbd", "ours") for n in range(1, 5)]
+KEYS += ["fathom-5", "fathom-6"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_figures_show_steps_on_torch_only(with_and_without_others, key):
+    alone, together = (found[key] for found in with_and_without_others)
+    assert together.data.equals(alone.data) and together.sentence == alone.sentence
+
+
+def on_tuned_only(document):
+    """The rows of the document, with backend tuned in place of torch for steps. Ops stay."""
+    rows = with_backends(document, {"tuned": 0.6}, ("step", "inside"))["benchmarks"]
+    return [row for row in rows if kind(row["name"]) == "op" or "backend:tuned" in row["name"]]
+
+
+def test_another_backend_is_named_if_no_step_ran_on_torch(folder):
+    document = made_up.document(memory=True)
+    found = figures(load(folder, document | {"benchmarks": on_tuned_only(document)}))
+    for key in ("fathom-2", "fathom-3", "fathom-4", "tbd-3"):
+        assert found[key].sentence.endswith("Setting: CPU, 1 thread, fp32, backend tuned.")
+    for key in ("fathom-5", "tbd-4", "ours-2", "ours-4", "ours-5"):
+        assert isinstance(found[key], Missing), "these compare with ops or with torch"
+    assert set(found["ours-1"].data.kind) == {"op"}
+
+
+def test_thread_counts_of_two_backends_are_not_one_series(folder):
+    document = made_up.document(threads=(1, 2), op_rows=False)
+    document["benchmarks"] += on_tuned_only(made_up.document(threads=(4,), op_rows=False))
+    data = figures(load(folder, document))["fathom-6"].data
+    assert set(data.threads) == {1, 2}
+
+
+def test_batch_sizes_of_two_backends_are_not_a_sweep(folder):
+    other = on_tuned_only(made_up.document(("vgg",), scales=(2,), op_rows=False))
+    figure = of(folder, "tbd-1", workloads=("vgg",), extra=other)
+    assert isinstance(figure, Missing)
+
+
+def test_ops_are_not_compared_with_steps_on_other_backends(folder):
+    """With two threads, the run has ops, but steps on backend tuned only."""
+    document = made_up.document(("vgg", "memnet"), op_rows=False)
+    document["context"] = made_up.context(threads=(1, 2))
+    document["benchmarks"] += on_tuned_only(made_up.document(("vgg", "memnet"), threads=(2,)))
+    found = figures(load(folder, document))
+    for key in ("tbd-4", "ours-2", "ours-4"):
+        assert isinstance(found[key], Missing)
+    assert set(found["ours-1"].data.kind) == {"op"}
+
+
+def test_native_kernels_of_steps_are_on_the_roofline(folder):
+    name = made_up.op_name("lrn", "vgg", "norm1", "native")
+    row = made_up.row(name, 5, flops=5e9, bytes=1e9, calls_per_model_step=1, in_steps=1)
+    data = of(folder, "ours-1", extra=[row]).data
+    assert "lrn" in set(data.type)

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/layout.h"
+#include "ops/backends/chosen_kernels.h"
+
+namespace fathom::benchmarks {
+
+/// What a step on backend:tuned runs, chosen by timing.
+struct StepChoice {
+  models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
+  std::vector<ops::ChosenKernel> kernels = {};
+  double seconds = 0;  ///< that the choice took
+};
+
+/// By the name of the row, without kNameSuffix.
+using StepChoices = std::map<std::string, StepChoice>;
+
+/// The file beside --benchmark_out=OUT.
+inline std::string kernels_path(const std::string& out) { return out + ".kernels.json"; }
+
+/// The text of that file, as docs/kernels.md describes it.
+std::string choices_json(const StepChoices& choices);
+
+/// Reads such a file. Throws std::runtime_error: the path, the place, what was found and expected.
+StepChoices read_choices(const std::string& path);
+
+}  // namespace fathom::benchmarks
