@@ -206,11 +206,7 @@ std::optional<PeakShare> ExplainedLine::peak() const {
 }
 
 double OtherStep::saving_us(const ops::ChosenKernel& kernel) {
-  const auto torch = kernel.us.find("torch");
-  const auto chosen = kernel.us.find(kernel.kernel);
-  if (torch == kernel.us.end() || chosen == kernel.us.end()) return 0;
-  const auto calls = static_cast<double>(kernel.calls) / models::kBatches;
-  return calls * (torch->second - chosen->second);
+  return static_cast<double>(kernel.calls) / models::kBatches * kernel.saved_us();
 }
 
 double ProfiledStep::between_us() const {

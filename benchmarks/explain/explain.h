@@ -129,8 +129,7 @@ struct OtherStep {
   std::string label;                      ///< of its row
   std::optional<StepChoice> choice = {};  ///< of the kernels
 
-  /// Microseconds of a step on LibTorch's kernels less those on the chosen ones, of calls like
-  /// this.
+  /// Microseconds a step that the calls of a chosen kernel save against LibTorch's.
   static double saving_us(const ops::ChosenKernel& kernel);
 };
 
@@ -140,9 +139,9 @@ struct Explanation {
   std::optional<double> step_us;     ///< the timed median
   std::vector<ExplainedLine> lines;  ///< the longest in the step first
   std::optional<ProfiledStep> profiled;
-  std::optional<double> step_taken_us = {};  ///< what others took of a timed step
-  std::string row = {};                      ///< the name of the step's row
-  std::vector<OtherStep> others = {};
+  std::optional<double> step_taken_us = {};      ///< what others took of a timed step
+  std::string row = {};                          ///< the name of the step's row
+  std::vector<OtherStep> others = {};            ///< those that ran
   std::vector<std::string> measured_again = {};  ///< rows that were measured more than once
 
   bool on_gpu() const { return setting.device == fixtures::Device::kCuda; }

@@ -14,6 +14,13 @@ struct ChosenKernel {
   std::string kernel;                     ///< "torch" or the backend of another one
   std::map<std::string, double> us = {};  ///< a call on each kernel that can run it, by backend
   int64_t calls = 0;                      ///< until the choice ended
+
+  /// What a call saves against LibTorch's kernel; 0 where that is not known.
+  double saved_us() const {
+    const auto torch = us.find("torch");
+    const auto chosen = us.find(kernel);
+    return torch == us.end() || chosen == us.end() ? 0 : torch->second - chosen->second;
+  }
 };
 
 /// A choice for all calls.

@@ -214,8 +214,7 @@ std::optional<std::vector<ChosenKernel>> of_operator(const std::vector<ChosenKer
 void drop_what_does_not_pay(std::deque<ChosenKernel>& kernels) {
   std::map<std::string, double> saved_us;
   for (const auto& one : kernels) {
-    const double us = one.us.at("torch") - one.us.at(one.kernel) - kReplacedUs;
-    saved_us[one.op] += static_cast<double>(one.calls) * us;
+    saved_us[one.op] += static_cast<double>(one.calls) * (one.saved_us() - kReplacedUs);
   }
   for (auto& one : kernels) {
     if (saved_us.at(one.op) > 0) continue;

@@ -95,6 +95,12 @@ TEST(ReplacedOperators, KeepTheirGradient) {
   });
 }
 
+Replacement cosh_on(const char* backend, Attempt run) {
+  Replacement one{"cosh", run};
+  one.backend = backend;
+  return one;
+}
+
 /// A choice with a call of cosh on `kernel`.
 std::vector<ChosenKernel> recorded(const std::string& kernel) {
   return {{.op = "cosh", .call = "float[4]", .kernel = kernel, .us = {{"torch", 9}}, .calls = 3},
@@ -103,11 +109,7 @@ std::vector<ChosenKernel> recorded(const std::string& kernel) {
 
 TEST(ReplacedOperators, ReturnTheChoice) {
   in_own_process([] {
-    Replacement sleeps{"cosh", slow};
-    sleeps.backend = "slow";
-    Replacement fills{"cosh", fast};
-    fills.backend = "fast";
-    replace_operators({sleeps, fills}, Choice::kFastest);
+    replace_operators({cosh_on("slow", slow), cosh_on("fast", fast)}, Choice::kFastest);
     at::cosh(at::zeros({2}));
     at::cosh(at::zeros({1 << 22}));
     at::cosh(at::ones({1 << 22}));
@@ -129,10 +131,8 @@ TEST(ReplacedOperators, ReturnTheChoice) {
 
 TEST(ReplacedOperators, RepeatARecordedChoice) {
   in_own_process([] {
-    Replacement sleeps{"cosh", slow};
-    sleeps.backend = "slow";
     const auto kernels = recorded("slow");
-    replace_operators({sleeps}, Choice::kFastest, &kernels);
+    replace_operators({cosh_on("slow", slow)}, Choice::kFastest, &kernels);
     EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 28) << "though LibTorch's is faster";
     EXPECT_EQ(slow_calls, 1) << "nothing is timed";
     EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 3) << "a call that is not recorded";
@@ -146,10 +146,8 @@ TEST(ReplacedOperators, RepeatARecordedChoice) {
 
 TEST(ReplacedOperators, RefuseARecordedKernelThatIsNotThere) {
   in_own_process([] {
-    Replacement sleeps{"cosh", slow};
-    sleeps.backend = "slow";
     const auto kernels = recorded("onednn");
-    replace_operators({sleeps}, Choice::kFastest, &kernels);
+    replace_operators({cosh_on("slow", slow)}, Choice::kFastest, &kernels);
     EXPECT_THROW(at::cosh(at::zeros({4})), std::runtime_error);
   });
 }

@@ -228,8 +228,11 @@ def test_a_choice_is_recorded_and_repeated(tmp_path):
     (choice,) = choices["rows"]
     assert choice["choice_seconds"] > 0
     assert (choice["layout"] == "channels_last") == ("channels_last" in row["label"])
+    # An operator that saves too little stays LibTorch's at each shape.
+    replaced = {one["op"] for one in choice["kernels"] if one["kernel"] != "torch"}
     for one in choice["kernels"]:
-        assert one["us"][one["kernel"]] == min(one["us"].values()) and one["calls"] > 0
+        fastest = min(one["us"], key=one["us"].get) if one["op"] in replaced else "torch"
+        assert one["kernel"] == fastest and one["calls"] > 0
     timed = {one["op"] for one in choice["kernels"] if len(one["us"]) > 1}
     assert {"addmm", "convolution", "convolution_backward", "max_pool2d_with_indices"} <= timed
 
