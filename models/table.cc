@@ -295,6 +295,7 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 124'439'808,
        .macs = 132'987'648,
        .trains = false,
+       .counts_bytes = true,
        .optimizer = "none",
        .make = make_gpt2_decode},
       {.name = "autoenc_kingma",

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Compares our steps with the same networks in eager PyTorch on this machine, and ops with torchvision's.
+"""Compares our steps with the same networks in PyTorch's Python on this machine, and ops with torchvision's.
 
     results/against_pytorch.py vgg/train vgg/infer --threads 2 --rounds 5
+    results/against_pytorch.py vgg/train --backend tuned --modes eager channels_last compile
     results/against_pytorch.py op/nms/faster_rcnn/anchor_boxes/forward
     results/against_pytorch.py vgg/train --device cuda --precision fp32 bf16
 
 Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
 version of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with
-its range over the rounds.
+its range over the rounds. A mode of PyTorch that fails, or does not end within --limit seconds, gets a line that says
+so; the exit code is then 1.
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import statistics
@@ -20,6 +23,7 @@ import tempfile
 import time
 
 import eager_steps
+from eager_steps.step import MODES
 from fathom_runs.benchmarks import read
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -37,7 +41,7 @@ def prepare(torch, device, precision, threads):
     return lambda: torch.autocast(device, torch.bfloat16, enabled=precision == "bf16")
 
 
-def time_eager(row, device, precision, threads):
+def time_pytorch(row, mode, device, precision, threads):
     """Median milliseconds.
 
     Warms up with three steps, then times at least five bursts and two seconds. Of a long step: one, then three.
@@ -46,6 +50,8 @@ def time_eager(row, device, precision, threads):
 
     context = prepare(torch, device, precision, threads)
     step = eager_steps.ROWS[row](torch)
+    if mode != "eager":
+        step.use(mode)
 
     def milliseconds(steps):
         begin = time.perf_counter()
@@ -66,19 +72,28 @@ def time_eager(row, device, precision, threads):
     return statistics.median(times)
 
 
-def output(command):
-    """What a program prints. If it fails, its messages and its exit code end this one."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+class Failed(Exception):
+    """A program failed. Says which, why and how."""
+
+
+def output(command, limit=None):
+    """What a program prints."""
+    words = " ".join(map(str, command))
+    try:
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        raise Failed(f"against_pytorch: not ended in {limit} s: {words}") from None
     if done.returncode:
-        sys.stderr.write(done.stderr)
-        sys.exit(f"against_pytorch: exit code {done.returncode} of {' '.join(map(str, command))}")
+        raise Failed(f"{done.stderr}against_pytorch: exit code {done.returncode} of {words}")
     return done.stdout
 
 
-def eager_milliseconds(row, arguments, precision):
-    command = [sys.executable, __file__, row, "--threads", str(arguments.threads), "--eager"]
+def pytorch_milliseconds(row, mode, arguments, precision):
+    command = [sys.executable, __file__, row, "--threads", str(arguments.threads), "--time", mode]
     command += ["--device", arguments.device, "--precision", precision]
-    return float(output(command))
+    return float(output(command, arguments.limit))
 
 
 def our_milliseconds(row, arguments, precision):
@@ -94,6 +109,8 @@ def our_milliseconds(row, arguments, precision):
         ]
         if arguments.device == "cpu":
             command.append(f"--fathom_threads={arguments.threads}")
+        if arguments.backend:
+            command.append(f"--fathom_backend={arguments.backend}")
         output(command)
         # An op has a row for each backend. The steps run one of them.
         result = max(read(out).measured, key=lambda one: one.median("in_steps", 0))
@@ -118,44 +135,79 @@ def parsed():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
+    parser.add_argument("--backend", choices=("torch", "onednn", "tuned"), help="of our rows")
+    parser.add_argument(
+        "--modes",
+        nargs="+",
+        choices=MODES,
+        default=["eager"],
+        help="of PyTorch: eager, channels_last (networks with convolutions), compile (torch.compile)",
+    )
+    parser.add_argument(
+        "--limit", type=float, default=900, help="seconds for a mode of PyTorch, compiling included"
+    )
     parser.add_argument(
         "--out",
         metavar="FILE",
         type=argparse.FileType("w"),
         help="also write the times as JSON lines",
     )
-    parser.add_argument("--eager", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--time", choices=MODES, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def compare(row, precision, arguments):
-    """Runs both alternately. Returns the times in milliseconds and the ratios, round by round."""
-    ours, eager = [], []
+    """Runs all alternately. Returns our times in milliseconds and those of each mode of PyTorch, round by round.
+
+    A mode that failed has its message instead.
+    """
+    ours, theirs = [], {mode: [] for mode in arguments.modes}
     for _ in range(arguments.rounds):
         ours.append(our_milliseconds(row, arguments, precision))
-        eager.append(eager_milliseconds(row, arguments, precision))
-    return {"ours_ms": ours, "pytorch_ms": eager, "ratio": [a / b for a, b in zip(ours, eager)]}
+        for mode, times in theirs.items():
+            if isinstance(times, str):
+                continue
+            try:
+                times.append(pytorch_milliseconds(row, mode, arguments, precision))
+            except Failed as failed:
+                theirs[mode] = str(failed)
+    return ours, theirs
+
+
+def line(ours, times):
+    """What is printed of one mode."""
+    ratios = [a / b for a, b in zip(ours, times)]
+    return (
+        f"{statistics.median(ours):.4g} ms against {statistics.median(times):.4g} ms, "
+        f"ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+    )
 
 
 def main():
     arguments = parsed()
-    if arguments.eager:
-        (precision,) = arguments.precision
-        print(time_eager(arguments.rows[0], arguments.device, precision, arguments.threads))
+    if arguments.time:
+        (row,), (precision,) = arguments.rows, arguments.precision
+        print(time_pytorch(row, arguments.time, arguments.device, precision, arguments.threads))
         return
-    for row in arguments.rows:
-        for precision in arguments.precision:
-            found = compare(row, precision, arguments)
-            ours, eager, ratio = (statistics.median(found[key]) for key in found)
-            print(
-                f"{row}, {arguments.device}, {arguments.threads} threads, {precision}: {ours:.4g} ms against "
-                f"{eager:.4g} ms, ratio {ratio:.3f} ({min(found['ratio']):.3f} to {max(found['ratio']):.3f})",
-                flush=True,
-            )
+    failed = False
+    for row, precision in itertools.product(arguments.rows, arguments.precision):
+        ours, theirs = compare(row, precision, arguments)
+        for mode, times in theirs.items():
+            about = f"{row}, {arguments.device}, {arguments.threads} threads, {precision}, {mode}"
+            found = {"row": row, "precision": precision, "mode": mode, "ours_ms": ours}
+            if isinstance(times, str):
+                failed = True
+                print(f"{about}: failed\n{times}", file=sys.stderr)
+                continue
+            print(f"{about}: {line(ours, times)}", flush=True)
             if arguments.out:
-                arguments.out.write(json.dumps({"row": row, "precision": precision} | found) + "\n")
+                arguments.out.write(json.dumps(found | {"pytorch_ms": times}) + "\n")
                 arguments.out.flush()
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failed as stopped:
+        sys.exit(str(stopped))

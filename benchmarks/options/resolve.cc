@@ -126,6 +126,10 @@ void resolve_backends(const Options& options) {
     if (holds(options.backends, backend))
       require_gpu(options, "--fathom_backend=" + std::string(name(backend)));
   }
+  if (!options.kernel_choice.empty() && !holds(options.backends, ops::Backend::kTuned) &&
+      options.study != Study::kFull) {
+    throw UsageError("--fathom_kernel_choice: needs tuned in --fathom_backend");
+  }
   if (!holds(options.backends, ops::Backend::kOneDnn)) return;
   if (!holds(options.devices, fixtures::Device::kCpu)) {
     throw UsageError(

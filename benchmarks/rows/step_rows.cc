@@ -130,7 +130,8 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
                   return make_model_task(workload, step, graph, kernels,
                                          chooses ? recorded->find(row) : nullptr);
                 },
-            .rates = {.flops = true},
+            .rates = {.flops = true,
+                      .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
             .profiling = profiling(options),
             .memory = measures_memory ? memory : std::function<Counters()>{},
             .cuda_graph = graph,

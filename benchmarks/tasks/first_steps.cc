@@ -126,24 +126,10 @@ void expect_near(const std::string& step, const StepResults& expected, const Ste
   }
 }
 
-/// Changes half of the weights as little as rounding does. Draws nothing from LibTorch's default
-/// generator, which dropout uses.
-void round_weights(models::Workload& workload, fixtures::Precision precision) {
-  const at::NoGradGuard no_grad;
-  auto generator = at::make_generator<at::CPUGeneratorImpl>();
-  for (auto& parameter : workload.module().parameters()) {
-    const at::Tensor changes = at::rand(parameter.sizes(), generator, at::TensorOptions());
-    parameter.mul_(changes.ge(0.5).mul(change(precision)).add(1).to(parameter.device()));
-  }
-}
-
 }  // namespace
 
-std::vector<StepResults> first_steps(const models::WorkloadRow& row,
-                                     const models::StepOptions& options, int count, bool rounded) {
-  models::Step step(row, options);
-  if (rounded) round_weights(step.workload(), options.precision);
-  std::vector<StepResults> all(static_cast<std::size_t>(count));
+std::vector<StepResults> first_steps(models::Step& step) {
+  std::vector<StepResults> all(kComparedSteps);
   for (auto& one : all) {
     step.run([&](models::Phase phase) {
       if (phase != models::Phase::kBackward) return;
@@ -156,6 +142,17 @@ std::vector<StepResults> first_steps(const models::WorkloadRow& row,
     one.result = copied(step.result());
   }
   return all;
+}
+
+void round_weights(models::Step& step) {
+  const at::NoGradGuard no_grad;
+  // Draws nothing from LibTorch's default generator, which dropout uses.
+  auto generator = at::make_generator<at::CPUGeneratorImpl>();
+  const double share = change(step.options().precision);
+  for (auto& parameter : step.workload().module().parameters()) {
+    const at::Tensor changes = at::rand(parameter.sizes(), generator, at::TensorOptions());
+    parameter.mul_(changes.ge(0.5).mul(share).add(1).to(parameter.device()));
+  }
 }
 
 void expect_same_results(const std::vector<StepResults>& expected,

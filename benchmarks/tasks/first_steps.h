@@ -18,16 +18,16 @@ struct StepResults {
 
 inline constexpr int kComparedSteps = 3;
 
-/// Builds a step and returns the results of its first `count` runs. With `rounded` half of the
-/// weights first change by eight units in the last place of fp32, one of bf16: the results then
-/// show how the step amplifies rounding.
-std::vector<StepResults> first_steps(const models::WorkloadRow& row,
-                                     const models::StepOptions& options, int count = kComparedSteps,
-                                     bool rounded = false);
+/// Runs the first steps.
+std::vector<StepResults> first_steps(models::Step& step);
+
+/// Changes half of the weights by eight units in the last place of fp32, one of bf16: the first
+/// steps then show how they amplify rounding.
+void round_weights(models::Step& step);
 
 /// Throws std::runtime_error where a result of `expected` differs from that in `found` by more than
 /// rounding explains: the step, the tensor, the difference and its limit. `rounded` are the
-/// expected results after rounding the weights.
+/// expected results after round_weights().
 void expect_same_results(const std::vector<StepResults>& expected,
                          const std::vector<StepResults>& rounded,
                          const std::vector<StepResults>& found, fixtures::Precision precision);

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "benchmarks/tasks/first_steps.h"
+#include "benchmarks/tasks/installed_kernels.h"
 #include "benchmarks/tasks/replaced.h"
 #include "models/memory.h"
 #include "ops/profiler/flops.h"
@@ -18,21 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-/// What is known of a step after the installation of other kernels.
-struct Installed {
-  std::optional<StepChoice> choice = {};  ///< of kernels that choose
-  /// FLOPs of a step on LibTorch's kernels, which are counted by its operators.
-  std::optional<double> flops = {};
-};
-
 class ModelTask final : public Task {
  public:
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph,
-            std::shared_ptr<const ops::KernelSet> kernels, Installed installed)
+            std::shared_ptr<const ops::KernelSet> kernels, InstalledKernels installed)
       : kernels_(std::move(kernels)), installed_(std::move(installed)), step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
     counts_.items = static_cast<double>(options.batch * items);
@@ -127,57 +116,11 @@ class ModelTask final : public Task {
   }
 
   std::shared_ptr<const ops::KernelSet> kernels_;
-  Installed installed_;
+  InstalledKernels installed_;
   models::Step step_;
   bool counted_ = false;
   StepCounts counts_;
 };
-
-/// Seconds of a step after the first one, on LibTorch's kernels.
-double step_seconds(const models::WorkloadRow& row, const models::StepOptions& options) {
-  models::Step step(row, options);
-  step.run();
-  const auto begin = Clock::now();
-  step.run();
-  return seconds_since(begin);
-}
-
-models::Layout faster_layout(const models::WorkloadRow& row, const models::StepOptions& options) {
-  models::StepOptions other = options;
-  other.layout = models::Layout::kChannelsLast;
-  if (!models::Step(row, options).has_convolutions()) return options.layout;
-  return step_seconds(row, other) < step_seconds(row, options) ? other.layout : options.layout;
-}
-
-/// Installs the kernels and compares the step's results with LibTorch's. Throws std::runtime_error
-/// where they differ.
-Installed install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
-                  const models::StepOptions& options, const StepChoice* recorded) {
-  Installed installed;
-  std::vector<StepResults> expected;
-  const ops::StepFlops all = ops::count_flops([&] { expected = first_steps(row, options); });
-  installed.flops = all.flops / kComparedSteps;
-  const auto rounded = first_steps(row, options, kComparedSteps, /*rounded=*/true);
-  StepChoice choice{.layout = recorded != nullptr ? recorded->layout : options.layout};
-  if (kernels.chooses && recorded == nullptr) {
-    const auto begin = Clock::now();
-    choice.layout = faster_layout(row, options);
-    choice.seconds = seconds_since(begin);
-  }
-  kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
-  models::StepOptions chosen = options;
-  chosen.layout = choice.layout;
-  // A step on each batch, because their shapes may differ.
-  const auto found = first_steps(row, chosen, models::kBatches);
-  expect_same_results(expected, rounded, found, options.precision);
-  const ops::ChosenKernels settled = kernels.settle ? kernels.settle() : ops::ChosenKernels();
-  if (kernels.chooses) {
-    choice.kernels = settled.kernels;
-    choice.seconds += settled.seconds;
-    installed.choice = std::move(choice);
-  }
-  return installed;
-}
 
 }  // namespace
 
@@ -186,7 +129,7 @@ std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       std::shared_ptr<const ops::KernelSet> kernels,
                                       const StepChoice* recorded) {
   models::StepOptions chosen = options;
-  Installed installed;
+  InstalledKernels installed;
   if (kernels != nullptr) {
     installed = install(*kernels, row, options, recorded);
     malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed

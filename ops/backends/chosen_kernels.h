@@ -12,8 +12,8 @@ struct ChosenKernel {
   std::string op;                         ///< without "aten::", as "convolution"
   std::string call;                       ///< the arguments, as text_of() writes them
   std::string kernel;                     ///< "torch" or the backend of another one
-  std::map<std::string, double> us = {};  ///< a call on each kernel that can run it, by backend
-  int64_t calls = 0;                      ///< until the choice ended
+  std::map<std::string, double> us = {};  ///< the fastest call on each kernel, by backend
+  int64_t calls = 0;                      ///< in the chosen round
 
   /// What a call saves against LibTorch's kernel; 0 where that is not known.
   double saved_us() const {
@@ -23,10 +23,10 @@ struct ChosenKernel {
   }
 };
 
-/// A choice for all calls.
-struct ChosenKernels {
-  std::vector<ChosenKernel> kernels;
-  double seconds = 0;  ///< for which kernels ran only to be timed
+/// A round of calls, in which kernels took turns.
+struct Round {
+  int number = 0;
+  bool undecided = false;  ///< whether some kernels were not yet timed often enough to choose
 };
 
 }  // namespace fathom::ops

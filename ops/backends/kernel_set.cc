@@ -15,6 +15,10 @@ KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice
     replace_operators(replacements, choice, recorded);
   };
   set.replaced = replaced_operators;
+  if (set.chooses) {
+    set.take_turns = take_turns;
+    set.end_round = end_round;
+  }
   set.settle = end_choice;
   return set;
 }

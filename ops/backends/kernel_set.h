@@ -22,8 +22,14 @@ struct KernelSet {
   std::function<void(const std::vector<ChosenKernel>* recorded)> install = {};
   /// Those of `operators` that have run another kernel than LibTorch's; null where all do.
   std::function<std::set<std::string>()> replaced = {};
-  /// Called after the first steps, returns the choice; null: nothing to do.
-  std::function<ChosenKernels()> settle = {};
+  /// Whether kernels take turns, as at first, or calls run the fastest so far; null: there is
+  /// nothing to choose.
+  std::function<void(bool turns)> take_turns = {};
+  /// Ends a round of calls, such as a step on each batch. Null like take_turns.
+  std::function<Round()> end_round = {};
+  /// Called after the first steps, returns the kernels of the calls in a round; null: nothing to
+  /// do.
+  std::function<std::vector<ChosenKernel>(int round)> settle = {};
 
   bool has_kernels_for(fixtures::Device device) const { return operators.contains(device); }
 };
@@ -36,7 +42,7 @@ struct KernelSet {
 KernelSet onednn_kernels();
 
 /// For each of these operators and each shape the fastest of LibTorch's kernel, oneDNN's and ours:
-/// the first call times them. Composites and updates run our fused kernels.
+/// the calls of the first steps take turns. Composites and updates run our fused kernels.
 KernelSet tuned_kernels();
 
 }  // namespace fathom::ops

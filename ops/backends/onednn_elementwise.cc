@@ -55,10 +55,10 @@ std::optional<Results> activation_backward(Arguments in, const CallKey& key) {
 
 std::vector<Replacement> elementwise_operators() {
   return {{"relu", activation<Kind::kRelu, false>},
-          {"relu_", activation<Kind::kRelu, true>, /*written=*/{0}},
+          {"relu_", activation<Kind::kRelu, true>},
           {"threshold_backward", activation_backward<Kind::kRelu>},
           {"hardtanh", activation<Kind::kClamp, false>},
-          {"hardtanh_", activation<Kind::kClamp, true>, /*written=*/{0}},
+          {"hardtanh_", activation<Kind::kClamp, true>},
           {"hardtanh_backward", activation_backward<Kind::kClamp>},
           {"sigmoid", activation<Kind::kSigmoid, false>},
           {"sigmoid_backward", activation_backward<Kind::kSigmoid>},

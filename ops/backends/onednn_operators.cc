@@ -70,22 +70,22 @@ std::optional<Results> softmax_backward(Arguments in, const CallKey& key) {
 }  // namespace
 
 std::vector<Replacement> operators() {
-  std::vector<Replacement> all{
-      {"addmm", addmm},
-      {"mm", mm},
-      {"bmm", mm},
-      {"convolution", convolution},
-      {"convolution_backward", convolution_backward},
-      {"max_pool2d_with_indices", max_pool},
-      {"max_pool2d_with_indices_backward", max_pool_backward, {}, /*decided=*/true},
-      {"avg_pool2d", avg_pool},
-      {"avg_pool2d_backward", avg_pool_backward},
-      {"native_batch_norm", batch_norm, /*written=*/{3, 4}},
-      {"native_batch_norm_backward", batch_norm_backward},
-      {"_softmax", softmax<false>},
-      {"_log_softmax", softmax<true>},
-      {"_softmax_backward_data", softmax_backward<false>},
-      {"_log_softmax_backward_data", softmax_backward<true>}};
+  std::vector<Replacement> all{{"addmm", addmm},
+                               {"mm", mm},
+                               {"bmm", mm},
+                               {"convolution", convolution},
+                               {"convolution_backward", convolution_backward},
+                               {"max_pool2d_with_indices", max_pool},
+                               {"max_pool2d_with_indices_backward", max_pool_backward,
+                                /*forward=*/"max_pool2d_with_indices"},
+                               {"avg_pool2d", avg_pool},
+                               {"avg_pool2d_backward", avg_pool_backward},
+                               {"native_batch_norm", batch_norm},
+                               {"native_batch_norm_backward", batch_norm_backward},
+                               {"_softmax", softmax<false>},
+                               {"_log_softmax", softmax<true>},
+                               {"_softmax_backward_data", softmax_backward<false>},
+                               {"_log_softmax_backward_data", softmax_backward<true>}};
   for (const auto& one : elementwise_operators()) all.push_back(one);
   for (auto& one : all) {
     one.forget = Prepared::forget;

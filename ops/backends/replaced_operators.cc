@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <deque>
 #include <limits>
 #include <map>
@@ -21,19 +22,24 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kLibTorch = -1;
 
-// Timing ends after this many runs, or after two that took long enough. The first one is not timed:
-// it prepares the kernel.
-constexpr int kRuns = 5;
+// Timed runs of each kernel that make a choice certain, or two that took long enough. The run
+// before them prepares the kernel.
+constexpr int kTimedRuns = 5;
 constexpr double kEnoughSeconds = 0.02;
 
 // Allowed for what a call of a replaced operator costs beside its kernel: the key, boxed arguments.
 constexpr double kReplacedUs = 1;
 
+class ReplacedOperator;
+
 /// The choice so far.
 struct Progress {
-  std::deque<ChosenKernel> kernels;  ///< operators keep pointers to them
-  double seconds = 0;
-  bool recorded = false;  ///< in an earlier run
+  bool times = false;                     ///< a choice that is not yet known
+  std::deque<ChosenKernel> kernels = {};  ///< operators keep pointers to them
+  std::vector<ReplacedOperator*> operators = {};
+  bool turns = true;
+  int round = 0;
+  bool undecided = false;  ///< a call of this round
   bool ended = false;
 };
 
@@ -67,130 +73,168 @@ class ReplacedOperator final : public c10::OperatorKernel {
                       .findSchemaOrThrow(("aten::" + name).c_str(), "")
                       .getComputedKernelForDispatchKey(c10::DispatchKey::CPU)),
         replacements_(std::move(replacements)),
-        times_(choice == Choice::kFastest &&
-               std::none_of(replacements_.begin(), replacements_.end(),
-                            [](const Replacement& replacement) { return replacement.decided; })),
+        chooses_(choice == Choice::kFastest && forward() == nullptr),
         recorded_(std::move(recorded)) {}
 
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
     const std::size_t count = op.schema().arguments().size();
     const Arguments in = torch::jit::last(*stack, count);
     const CallKey key = key_of(number_, in);
-    const Chosen& chosen = chosen_for(op, keys, in, key);
-    if (chosen.kernel != nullptr && !progress().ended) ++chosen.kernel->calls;
-    for (const int choice : chosen.order) {
-      if (choice == kLibTorch) break;
-      const auto results = replacements_[static_cast<std::size_t>(choice)].run(in, key);
-      if (!results) continue;
-      if (!std::exchange(replaced_, true)) replaced().insert(name_);
-      torch::jit::drop(*stack, count);
-      for (const auto& result : *results) torch::jit::push(*stack, result);
+    Calls& calls = calls_with(key, in);
+    if (calls.chosen != nullptr && !progress().ended) ++calls.counts[progress().round];
+    if (calls.timed && !progress().ended) return run_next(op, keys, in, key, stack, calls);
+    for (const auto& kernel : calls.kernels) {
+      if (!run(kernel.number, op, keys, in, key, stack)) continue;
+      if (kernel.number != kLibTorch && !std::exchange(is_replaced_, true))
+        replaced().insert(name_);
       return;
     }
-    libtorch_.callBoxed(op, keys, stack);
+  }
+
+  bool is_replaced() const { return is_replaced_; }
+
+  const std::string& name() const { return name_; }
+
+  /// The operator whose choice is this one's, too; null: none.
+  const char* forward() const { return replacements_.front().forward; }
+
+  /// Writes the fastest kernels of the calls in a round into the choice.
+  void choose(int round) {
+    for (auto& [key, calls] : calls_) {
+      if (calls.chosen == nullptr) continue;
+      calls.chosen->calls = calls.counts[round];
+      if (!calls.timed) continue;
+      for (const auto& kernel : calls.kernels) {
+        if (std::isfinite(kernel.seconds))
+          calls.chosen->us[backend(kernel.number)] = kernel.seconds * 1e6;
+      }
+      const Kernel& best = *std::min_element(calls.kernels.begin(), calls.kernels.end(), is_faster);
+      if (calls.chosen->calls > 0 && std::isfinite(best.seconds))
+        calls.chosen->kernel = backend(best.number);
+    }
+  }
+
+  /// Drops the kernels that were not chosen, and what they keep. LibTorch's stays the last.
+  void keep_chosen() {
+    for (auto& [key, calls] : calls_) {
+      if (!calls.timed) continue;
+      std::erase_if(calls.kernels, [&](const Kernel& kernel) {
+        if (kernel.number == kLibTorch || backend(kernel.number) == calls.chosen->kernel)
+          return false;
+        if (const auto forget = replacement(kernel.number).forget; forget != nullptr) forget(key);
+        return true;
+      });
+    }
   }
 
  private:
-  /// What calls with one key run.
-  struct Chosen {
-    std::vector<int> order;          ///< the replacements to try, best first
-    ChosenKernel* kernel = nullptr;  ///< null where nothing was chosen
+  struct Kernel {
+    int number;                                                ///< of the replacement, or kLibTorch
+    int runs = 0;                                              ///< while kernels take turns
+    double spent = 0;                                          ///< seconds, on timed runs
+    double seconds = std::numeric_limits<double>::infinity();  ///< of the fastest timed run
+
+    bool is_rare() const { return runs <= 2 || (runs <= kTimedRuns && spent < kEnoughSeconds); }
   };
 
-  const Chosen& chosen_for(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
-                           const CallKey& key) {
-    const auto [place, added] = chosen_.try_emplace(key);
-    Chosen& chosen = place->second;
-    if (!added) return chosen;
-    if (!times_) {
-      for (int i = 0; i < std::ssize(replacements_); ++i) chosen.order.push_back(i);
-    } else if (recorded_) {
-      take_recorded(in, chosen);
-    } else if (!progress().ended) {
-      choose(op, keys, in, key, chosen);
+  /// The calls with one key.
+  struct Calls {
+    std::vector<Kernel> kernels;  ///< the first that can runs
+    bool timed = false;           ///< until the choice ends
+    ChosenKernel* chosen = nullptr;
+    std::map<int, int64_t> counts;  ///< of calls, by round
+  };
+
+  static bool is_faster(const Kernel& a, const Kernel& b) { return a.seconds < b.seconds; }
+  static bool ran_less(const Kernel& a, const Kernel& b) { return a.runs < b.runs; }
+
+  Calls& calls_with(const CallKey& key, Arguments in) {
+    const auto [place, added] = calls_.try_emplace(key);
+    Calls& calls = place->second;
+    if (!added) return calls;
+    if (chooses_ && recorded_) {
+      take_recorded(in, calls);
+    } else if (!chooses_ || !progress().ended) {
+      for (int i = 0; i < std::ssize(replacements_); ++i) calls.kernels.push_back({i});
+      calls.timed = chooses_;
     }
-    return chosen;
+    if (calls.timed) {
+      calls.chosen = &progress().kernels.emplace_back(
+          ChosenKernel{.op = name_, .call = text_of(in), .kernel = "torch"});
+    }
+    calls.kernels.push_back({kLibTorch});
+    return calls;
   }
 
-  void take_recorded(Arguments in, Chosen& chosen) const {
+  void take_recorded(Arguments in, Calls& calls) const {
     const std::string call = text_of(in);
     for (const auto& one : *recorded_) {
       if (one.call != call) continue;
-      chosen.kernel = &progress().kernels.emplace_back(one);
-      chosen.kernel->calls = 0;
-      for (int i = kLibTorch; i < std::ssize(replacements_); ++i) {
-        if (one.kernel == backend(i)) chosen.order = {i};
+      calls.chosen = &progress().kernels.emplace_back(one);
+      if (one.kernel == "torch") return;
+      for (int i = 0; i < std::ssize(replacements_); ++i) {
+        if (one.kernel == backend(i)) calls.kernels.push_back({i});
       }
-      if (!chosen.order.empty()) return;
+      if (!calls.kernels.empty()) return;
       throw std::runtime_error("the recorded choice runs " + name_ + " on '" + one.kernel +
                                "', which has no kernel for it here");
     }
   }
 
-  /// Times the kernels that can run the call.
-  void choose(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
-              const CallKey& key, Chosen& chosen) {
-    const auto begin = Clock::now();
-    std::vector<std::pair<double, int>> timed;
-    for (int i = kLibTorch; i < std::ssize(replacements_); ++i) {
-      if (const auto time = seconds(op, keys, in, key, i)) timed.emplace_back(*time, i);
-    }
-    std::sort(timed.begin(), timed.end());
-    chosen.kernel = &progress().kernels.emplace_back(
-        ChosenKernel{.op = name_, .call = text_of(in), .kernel = backend(timed.front().second)});
-    for (const auto& [time, i] : timed) {
-      chosen.order.push_back(i);
-      chosen.kernel->us[backend(i)] = time * 1e6;
-    }
-    keep_only(chosen.order.front(), key);
-    progress().seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-
-  std::string backend(int choice) const {
-    return choice == kLibTorch ? "torch" : replacements_[static_cast<std::size_t>(choice)].backend;
-  }
-
-  void keep_only(int choice, const CallKey& key) const {
-    for (int i = 0; i < std::ssize(replacements_); ++i) {
-      const auto forget = replacements_[static_cast<std::size_t>(i)].forget;
-      if (i != choice && forget != nullptr) forget(key);
-    }
-  }
-
-  /// The fastest run of a kernel; nothing where it has none for the call.
-  std::optional<double> seconds(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
-                                Arguments in, const CallKey& key, int choice) {
-    double best = std::numeric_limits<double>::infinity();
-    double spent = 0;
-    for (int run = 0; run < kRuns && (run < 2 || spent < kEnoughSeconds); ++run) {
-      Stack stack(in.begin(), in.end());
-      for (const auto& one : replacements_) {
-        for (const std::size_t i : one.written) {
-          if (stack[i].isTensor() && stack[i].toTensor().defined())
-            stack[i] = stack[i].toTensor().clone();
-        }
-      }
+  /// Runs the call on the kernel whose turn it is, and times it. Drops kernels that cannot run it.
+  void run_next(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
+                const CallKey& key, Stack* stack, Calls& calls) {
+    const auto before = progress().turns ? ran_less : is_faster;
+    while (true) {
+      const auto next = std::min_element(calls.kernels.begin(), calls.kernels.end(), before);
       const auto begin = Clock::now();
-      if (choice == kLibTorch) {
-        libtorch_.callBoxed(op, keys, &stack);
-      } else if (!replacements_[static_cast<std::size_t>(choice)].run(stack, key)) {
-        return {};
+      if (!run(next->number, op, keys, in, key, stack)) {
+        calls.kernels.erase(next);
+        continue;
       }
       const double taken = std::chrono::duration<double>(Clock::now() - begin).count();
-      if (run > 0) best = std::min(best, taken);
-      spent += taken;
+      if (next->runs++ > 0) {
+        next->seconds = std::min(next->seconds, taken);
+        next->spent += taken;
+      }
+      break;
     }
-    return best;
+    const bool several = calls.kernels.size() > 1;
+    if (several && std::any_of(calls.kernels.begin(), calls.kernels.end(),
+                               [](const Kernel& kernel) { return kernel.is_rare(); }))
+      progress().undecided = true;
+  }
+
+  /// Whether a kernel can run the call; then its results replace the arguments on the stack.
+  bool run(int kernel, const c10::OperatorHandle& op, c10::DispatchKeySet keys, Arguments in,
+           const CallKey& key, Stack* stack) {
+    if (kernel == kLibTorch) {
+      libtorch_.callBoxed(op, keys, stack);
+      return true;
+    }
+    const auto results = replacement(kernel).run(in, key);
+    if (!results) return false;
+    torch::jit::drop(*stack, in.size());
+    for (const auto& result : *results) torch::jit::push(*stack, result);
+    return true;
+  }
+
+  const Replacement& replacement(int kernel) const {
+    return replacements_[static_cast<std::size_t>(kernel)];
+  }
+
+  std::string backend(int kernel) const {
+    return kernel == kLibTorch ? "torch" : replacement(kernel).backend;
   }
 
   int64_t number_;
   std::string name_;
   c10::SafeKernelFunction libtorch_;  ///< from before the replacement
   std::vector<Replacement> replacements_;
-  bool times_;
+  bool chooses_;
   std::optional<std::vector<ChosenKernel>> recorded_;
-  std::map<CallKey, Chosen> chosen_;
-  bool replaced_ = false;
+  std::map<CallKey, Calls> calls_;
+  bool is_replaced_ = false;  ///< a call ran a replacement untimed
 };
 
 /// The registration of each operator, which ends with its library.
@@ -217,9 +261,20 @@ void drop_what_does_not_pay(std::deque<ChosenKernel>& kernels) {
     saved_us[one.op] += static_cast<double>(one.calls) * (one.saved_us() - kReplacedUs);
   }
   for (auto& one : kernels) {
-    if (saved_us.at(one.op) > 0) continue;
-    one.kernel = "torch";
-    replaced().erase(one.op);
+    if (saved_us.at(one.op) <= 0) one.kernel = "torch";
+  }
+}
+
+/// Chooses by the times of the calls.
+void choose() {
+  drop_what_does_not_pay(progress().kernels);
+  replaced().clear();  // it holds what ran only to be timed
+  for (const auto& one : progress().kernels) {
+    if (one.kernel != "torch") replaced().insert(one.op);
+  }
+  for (auto* one : progress().operators) {
+    one->keep_chosen();
+    if (one->is_replaced() && replaced().contains(one->forward())) replaced().insert(one->name());
   }
 }
 
@@ -228,13 +283,14 @@ void drop_what_does_not_pay(std::deque<ChosenKernel>& kernels) {
 void replace_operators(const std::vector<Replacement>& replacements, Choice choice,
                        const std::vector<ChosenKernel>* recorded) {
   if (!registrations().empty()) return;
-  progress().recorded = recorded != nullptr;
+  progress().times = choice == Choice::kFastest && recorded == nullptr;
   std::map<std::string, std::vector<Replacement>> operators;
   for (const auto& one : replacements) operators[one.op].push_back(one);
   int64_t number = 0;
   for (auto& [name, own] : operators) {
     auto kernel = std::make_unique<ReplacedOperator>(number++, name, std::move(own), choice,
                                                      of_operator(recorded, name));
+    progress().operators.push_back(kernel.get());
     without_replacement_warning([&] {
       torch::Library& library = registrations()
                                     .try_emplace(name, torch::Library::IMPL, "aten",
@@ -247,12 +303,23 @@ void replace_operators(const std::vector<Replacement>& replacements, Choice choi
 
 std::set<std::string> replaced_operators() { return replaced(); }
 
-ChosenKernels end_choice() {
-  auto& [kernels, seconds, recorded, ended] = progress();
-  ended = true;
-  if (!recorded) drop_what_does_not_pay(kernels);
+void take_turns(bool turns) { progress().turns = turns; }
+
+Round end_round() {
+  return {.number = progress().round++, .undecided = std::exchange(progress().undecided, false)};
+}
+
+std::vector<ChosenKernel> end_choice(int round) {
+  progress().ended = true;
+  for (auto* one : progress().operators) one->choose(round);
+  if (progress().times) choose();
+  progress().operators.clear();
   std::erase_if(registrations(), [](const auto& one) { return !replaced().contains(one.first); });
-  return {.kernels = {kernels.begin(), kernels.end()}, .seconds = seconds};
+  std::vector<ChosenKernel> called;
+  for (const auto& one : progress().kernels) {
+    if (one.calls > 0) called.push_back(one);
+  }
+  return called;
 }
 
 void without_replacement_warning(const std::function<void()>& registrations) {

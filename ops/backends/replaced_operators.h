@@ -23,8 +23,9 @@ using Attempt = std::optional<Results> (*)(Arguments in, const CallKey& key);
 struct Replacement {
   const char* op;  ///< the operator without "aten::", of the overload without a name
   Attempt run;
-  std::vector<std::size_t> written = {};  ///< the arguments that a call changes
-  bool decided = false;  ///< by the forward pass, whose result only its own gradient can read
+  /// The operator of the forward pass, if only the gradient of the same backend can read what that
+  /// computed.
+  const char* forward = nullptr;
   void (*forget)(const CallKey& key) = nullptr;  ///< frees what `run` keeps for a key
   const char* backend = "";                      ///< whose kernel it is, as "onednn"
 };
@@ -40,7 +41,7 @@ std::vector<Replacement> native_operators();
 /// Which kernel a call runs.
 enum class Choice {
   kFirst,    ///< the first replacement that has one, else LibTorch's
-  kFastest,  ///< the fastest, LibTorch's included: the first call of each key times them
+  kFastest,  ///< the fastest, LibTorch's included: calls with one key take turns and are timed
 };
 
 /// Registers the replacements for the rest of the process. With `recorded`, the kernels of an
@@ -51,10 +52,17 @@ void replace_operators(const std::vector<Replacement>& replacements, Choice choi
 /// The operators of which a call has run a replacement.
 std::set<std::string> replaced_operators();
 
-/// Ends the choice and returns it: takes the replacements of operators back that run LibTorch's
-/// kernels or save less than it costs to replace them. Of the rest, calls with a key that is new
-/// from then on run LibTorch's kernel untimed.
-ChosenKernels end_choice();
+/// Whether the kernels of Choice::kFastest take turns, as at first, or calls run the fastest so
+/// far.
+void take_turns(bool turns);
+
+/// Ends a round of calls. The first one is number 0.
+Round end_round();
+
+/// Ends the choice and returns the kernels of the calls in a round. Takes the
+/// replacements of operators back that run LibTorch's kernels or save less than it costs to
+/// replace them. Of the rest, other calls run LibTorch's kernel from then on.
+std::vector<ChosenKernel> end_choice(int round = 0);
 
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.
 void without_replacement_warning(const std::function<void()>& registrations);

@@ -26,6 +26,7 @@ INFERENCE_ONLY = {"gpt2_decode"}
 WORKLOADS = {
     "seq2seq": seq2seq,
     "memnet": memnet,
+    "speech": functools.partial(speech, 1566),
     "speech_150": functools.partial(speech, 150),
     "autoenc": autoenc,
     "residual": functools.partial(image_step, residual, 16),

@@ -1,6 +1,6 @@
 """A3C: models/tbd/a3c.cc's advantage actor-critic."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def actor_critic(torch, channels=16, hidden=256, actions=6):
@@ -53,7 +53,7 @@ def a3c(torch, mode, batch=32, steps=5):
         def act(latest):
             return torch.multinomial(net(latest)[0].softmax(1), 1)
 
-        return inference(torch, act, states(batch))
+        return Inference(torch, act, states(batch))
     latest, seen = states(batch), states(steps * batch)
     taken = torch.randint(6, (steps * batch, 1))
     earned = torch.randint(-1, 2, (steps, batch)).float()
@@ -62,7 +62,8 @@ def a3c(torch, mode, batch=32, steps=5):
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 40.0)
 
-    return training(
+    return Training(
+        torch,
         torch.optim.RMSprop(net.parameters(), 7e-4, alpha=0.99, eps=0.1),
         lambda: actor_critic_loss(torch, net, latest, seen, taken, earned, ended),
         prepare,

@@ -1,6 +1,6 @@
 """A variational auto-encoder."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def autoenc(torch, mode):
@@ -23,11 +23,11 @@ def autoenc(torch, mode):
     net = Autoencoder()
     pixels = torch.randn(128, 784)
     if mode == "infer":
-        return inference(torch, net, pixels)
+        return Inference(torch, net, pixels)
 
     def loss():
         made, mean, log_variance = net(pixels)
         divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
         return 0.5 * (made - pixels).square().sum() + divergence
 
-    return training(torch.optim.Adam(net.parameters(), 1e-3), loss)
+    return Training(torch, torch.optim.Adam(net.parameters(), 1e-3), loss)

@@ -1,6 +1,6 @@
 """Deep Q-network."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def deepq(torch, mode):
@@ -14,7 +14,7 @@ def deepq(torch, mode):
     batch = 32 if mode == "train" else 1
     states = torch.rand(batch, 4, 84, 84)
     if mode == "infer":
-        return inference(torch, net, states)
+        return Inference(torch, net, states)
     taken = torch.randint(4, (batch, 1))
     rewards, terminals, next_values = torch.rand(3, batch)
 
@@ -23,4 +23,5 @@ def deepq(torch, mode):
         value = net(states).gather(1, taken).squeeze(1)
         return nn.functional.huber_loss(value, aim, reduction="sum")
 
-    return training(torch.optim.RMSprop(net.parameters(), 2.5e-4, alpha=0.95, eps=0.1), loss)
+    optimizer = torch.optim.RMSprop(net.parameters(), 2.5e-4, alpha=0.95, eps=0.1)
+    return Training(torch, optimizer, loss, images=[states])

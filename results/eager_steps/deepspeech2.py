@@ -1,6 +1,6 @@
 """Deep Speech 2: models/tbd/deepspeech2.cc's network."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 SIZES = {
     "bins": 161,
@@ -83,7 +83,7 @@ def deepspeech2(torch, mode, batch=4, frames=1300):
     spectrograms = torch.randn(batch, 1, SIZES["bins"], frames)
     lengths = torch.randint(frames * 12 // 13 + 1, frames + 1, (batch,))
     if mode == "infer":
-        return inference(torch, net, spectrograms)
+        return Inference(torch, net, spectrograms)
     letter_counts = (lengths * 0.145).long()
     letters = torch.randint(1, CLASSES, (batch, int(letter_counts.max())))
 
@@ -95,4 +95,4 @@ def deepspeech2(torch, mode, batch=4, frames=1300):
         torch.nn.utils.clip_grad_norm_(net.parameters(), 400)
 
     optimizer = torch.optim.SGD(net.parameters(), 3e-4, momentum=0.9, nesterov=True)
-    return training(optimizer, loss, prepare)
+    return Training(torch, optimizer, loss, prepare)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 EXPANSION = 4  # output channels of a block for each channel of its width
 
@@ -146,7 +146,7 @@ def faster_rcnn(torch, mode):
     net = detector(torch, sizes)
     images = torch.rand(1, 3, sizes.height, sizes.width) * 2 - 1
     if mode == "infer":
-        return inference(torch, net.eval(), list(images))
+        return Inference(torch, net.eval(), list(images))
     objects = 2
     lengths = torch.rand(objects, 2) * 0.6 + 0.15  # shares of the image's sides
     starts = torch.rand(objects, 2) * (1 - lengths)
@@ -156,4 +156,4 @@ def faster_rcnn(torch, mode):
     classes = torch.randint(1, sizes.classes, (objects,))
     trained = [one for one in net.parameters() if one.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=0.001, momentum=0.9, weight_decay=5e-4)
-    return training(optimizer, lambda: detection_loss(net, images, boxes, classes))
+    return Training(torch, optimizer, lambda: detection_loss(net, images, boxes, classes))

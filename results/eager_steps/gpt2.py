@@ -3,7 +3,7 @@
 import functools
 import math
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 SIZES = {"vocabulary": 50257, "positions": 1024, "layers": 12, "heads": 12, "width": 768}
 
@@ -131,12 +131,12 @@ def gpt2(tokens, torch, mode, batch=4):
     net = decoder(torch, **SIZES)
     ids, labels = torch.randint(SIZES["vocabulary"], (2, batch, tokens))
     if mode == "infer":
-        return inference(torch, net.prefill, ids)
+        return Inference(torch, net.prefill, ids)
 
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
 
-    return training(optimizer(torch, net), lambda: net.loss(ids, labels), prepare)
+    return Training(torch, optimizer(torch, net), lambda: net.loss(ids, labels), prepare)
 
 
 def gpt2_decode(torch, mode, batch=4, tokens=512):
@@ -145,4 +145,4 @@ def gpt2_decode(torch, mode, batch=4, tokens=512):
     net = decoder(torch, **SIZES)
     ids = torch.randint(SIZES["vocabulary"], (batch, tokens + 1))
     cache = functools.cache(lambda: filled_cache(torch, net, ids[:, :-1]))
-    return inference(torch, lambda last: net.decode(last, cache(), tokens), ids[:, -1:])
+    return Inference(torch, lambda last: net.decode(last, cache(), tokens), ids[:, -1:])

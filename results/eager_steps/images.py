@@ -1,6 +1,6 @@
 """Image classifiers. Sizes are arguments, because tests build small networks."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def he(torch, net):
@@ -117,6 +117,8 @@ def image_step(network, batch, torch, mode, side=224):
     images = torch.rand(batch, 3, side, side) * 2 - 1
     labels = torch.randint(1000, (batch,))
     if mode == "infer":
-        return inference(torch, net.eval(), images)
+        return Inference(torch, net.eval(), images)
     optimizer = torch.optim.SGD(net.parameters(), **options)
-    return training(optimizer, lambda: image_loss(torch, net, images, labels))
+    return Training(
+        torch, optimizer, lambda: image_loss(torch, net, images, labels), images=[images]
+    )

@@ -1,6 +1,6 @@
 """A memory network."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def memnet(torch, mode):
@@ -34,7 +34,7 @@ def memnet(torch, mode):
     questions = torch.randint(vocabulary, (batch, words))
     answers = torch.randint(1, vocabulary, (batch,))
     if mode == "infer":
-        return inference(torch, net, stories, questions)
+        return Inference(torch, net, stories, questions)
 
     def prepare():
         with torch.no_grad():
@@ -47,4 +47,4 @@ def memnet(torch, mode):
     def loss():
         return nn.functional.cross_entropy(net(stories, questions), answers, reduction="sum")
 
-    return training(torch.optim.Adam(net.parameters(), 0.01), loss, prepare)
+    return Training(torch, torch.optim.Adam(net.parameters(), 0.01), loss, prepare)

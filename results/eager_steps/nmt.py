@@ -1,6 +1,6 @@
 """Translation as in TensorFlow NMT: models/tbd/nmt_net.cc's network."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 SIZES = {"sources": 17191, "targets": 7709, "width": 512}
 LAYERS = 2
@@ -94,12 +94,13 @@ def nmt(torch, mode, batch=128, positions=30, shortest=21):
     given = torch.cat((torch.full((1, batch), START), words[:-1]))
     wanted = words.masked_fill(torch.arange(positions).unsqueeze(1) >= target_lengths, IGNORED)
     if mode == "infer":
-        return inference(torch, net.translate, source_ids, lengths, given[0], positions)
+        return Inference(torch, net.translate, source_ids, lengths, given[0], positions)
 
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
 
-    return training(
+    return Training(
+        torch,
         torch.optim.Adam(net.parameters(), lr=3e-4),
         lambda: net.loss(source_ids, lengths, given, wanted),
         prepare,

@@ -2,7 +2,7 @@
 
 import math
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def translator(torch, words=40000, width=256):
@@ -114,7 +114,7 @@ def seq2seq(torch, mode):
         return logits, loss_of(outputs)
 
     if mode == "infer":
-        return inference(torch, infer)
+        return Inference(torch, infer)
 
     def prepare():
         """clip_grad_norm_ would leave sparse gradients as they are."""
@@ -127,7 +127,8 @@ def seq2seq(torch, mode):
         for parameter, gradient in zip(net.parameters(), gradients):
             parameter.grad = gradient.mul_(min(1.0, 5 / norm.item()))
 
-    return training(
+    return Training(
+        torch,
         torch.optim.SGD(net.parameters(), 0.5),
         lambda: loss_of(net(source_ids, target_ids)),
         prepare,

@@ -1,6 +1,6 @@
 """Deep Speech."""
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 
 def deep_speech(torch, width=2048, classes=62):
@@ -64,7 +64,7 @@ def speech(frames, torch, mode):
     lengths = torch.randint(frames // 5, frames, (batch,))
     mask = mask_of(torch, lengths, frames)
     if mode == "infer":
-        return inference(torch, net, features, mask)
+        return Inference(torch, net, features, mask)
     phone_counts = torch.clamp(lengths // 16, min=2)
     phones = torch.randint(61, (batch, int(phone_counts.max())))
 
@@ -74,4 +74,4 @@ def speech(frames, torch, mode):
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5)
 
-    return training(torch.optim.SGD(net.parameters(), 0.01), loss, prepare)
+    return Training(torch, torch.optim.SGD(net.parameters(), 0.01), loss, prepare)

@@ -1,23 +1,50 @@
-"""Functions that run one step."""
+"""Functions that run one step, in one of PyTorch's modes."""
+
+MODES = ("eager", "channels_last", "compile")
 
 
-def inference(torch, net, *inputs):
-    """Returns a function that runs one forward pass."""
-
-    def step():
-        with torch.inference_mode():
-            net(*inputs)
-
-    return step
+def lay_out_images(torch, tensors):
+    """Changes tensors [N, C, H, W] in place to channels_last."""
+    for tensor in tensors:
+        if isinstance(tensor, torch.Tensor) and tensor.dim() == 4:
+            tensor.data = tensor.contiguous(memory_format=torch.channels_last)
 
 
-def training(optimizer, loss, prepare=lambda: None):
-    """Returns a function that runs loss, backward pass, `prepare` (changes to the gradients) and update."""
+class Inference:
+    """Runs one forward pass when called."""
 
-    def step():
-        optimizer.zero_grad()
-        loss().backward()
-        prepare()
-        optimizer.step()
+    def __init__(self, torch, net, *inputs):
+        self.torch, self.net, self.inputs = torch, net, inputs
 
-    return step
+    def __call__(self):
+        with self.torch.inference_mode():
+            self.net(*self.inputs)
+
+    def use(self, mode):
+        if mode == "channels_last":
+            is_module = isinstance(self.net, self.torch.nn.Module)
+            parameters = self.net.parameters() if is_module else ()
+            lay_out_images(self.torch, (*parameters, *self.inputs))
+        elif mode == "compile":
+            self.net = self.torch.compile(self.net)
+
+
+class Training:
+    """Runs loss, backward pass, `prepare` (changes to the gradients) and update when called."""
+
+    def __init__(self, torch, optimizer, loss, prepare=lambda: None, images=()):
+        self.torch, self.optimizer, self.loss = torch, optimizer, loss
+        self.prepare, self.images = prepare, images
+
+    def __call__(self):
+        self.optimizer.zero_grad()
+        self.loss().backward()
+        self.prepare()
+        self.optimizer.step()
+
+    def use(self, mode):
+        if mode == "channels_last":
+            parameters = (one for group in self.optimizer.param_groups for one in group["params"])
+            lay_out_images(self.torch, (*parameters, *self.images))
+        elif mode == "compile":
+            self.loss = self.torch.compile(self.loss)

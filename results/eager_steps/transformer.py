@@ -2,7 +2,7 @@
 
 import math
 
-from eager_steps.step import inference, training
+from eager_steps.step import Inference, Training
 
 SIZES = {
     "vocabulary": 37000,
@@ -188,7 +188,7 @@ def transformer(torch, mode, batch=64):
     net = transformer_net(torch, **SIZES)
     source, target = sentences(torch, batch), sentences(torch, batch)
     if mode == "infer":
-        return inference(torch, net.eval().translate, source)
+        return Inference(torch, net.eval().translate, source)
     previous = torch.nn.functional.pad(target[:, :-1], (1, 0), value=PADDING)
     optimizer = torch.optim.Adam(net.parameters(), lr=1, betas=(0.9, 0.98), eps=1e-9)
     scale, warm_up = 2 * SIZES["width"] ** -0.5, 16000
@@ -196,7 +196,7 @@ def transformer(torch, mode, batch=64):
         optimizer,
         lambda done: scale * min((done + 1) ** -0.5, (done + 1) * warm_up**-1.5),
     )
-    update = training(optimizer, lambda: net.loss(source, previous, target))
+    update = Training(torch, optimizer, lambda: net.loss(source, previous, target))
 
     def step():
         update()

@@ -1,6 +1,6 @@
 """WGAN-GP: models/tbd/wgan.cc's residual generator and critic."""
 
-from eager_steps.step import inference
+from eager_steps.step import Inference
 
 NOISE = 128
 WIDTHS = (512, 512, 256, 128, 64)  # from 4 x 4 to 64 x 64 pixels
@@ -68,7 +68,7 @@ def wgan(torch, mode, batch=16):
     """A step: one update of the generator, then five of the critic."""
     generator, critic = networks(torch)
     if mode == "infer":
-        return inference(torch, generator, torch.randn(batch, NOISE))
+        return Inference(torch, generator, torch.randn(batch, NOISE))
     real = torch.rand(CRITIC_UPDATES, batch, 3, 64, 64) * 2 - 1
     adams = [
         torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0.0, 0.9)) for net in (generator, critic)

@@ -36,8 +36,10 @@ TEST(FirstSteps, AreTheSameOfTheSameSeed) {
   const models::WorkloadRow& seq2seq = models::workload("seq2seq");  // with dropout
   for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer}) {
     const models::StepOptions options{.mode = mode, .batch = 2, .scale = models::Scale::kSmall};
-    const Steps expected = first_steps(seq2seq, options);
-    const Steps found = first_steps(seq2seq, options);
+    models::Step step(seq2seq, options);
+    const Steps expected = first_steps(step);
+    models::Step again(seq2seq, options);
+    const Steps found = first_steps(again);
     ASSERT_EQ(expected.size(), 3U);
     EXPECT_EQ(expected[0].gradients.empty(), mode == models::Mode::kInfer);
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -51,8 +53,11 @@ TEST(FirstSteps, AreTheSameOfTheSameSeed) {
 TEST(FirstSteps, OfRoundedWeightsDifferALittle) {
   const models::WorkloadRow& autoenc = models::workload("autoenc");
   const models::StepOptions options{.batch = 2, .scale = models::Scale::kSmall};
-  const Steps exact = first_steps(autoenc, options);
-  const Steps rounded = first_steps(autoenc, options, kComparedSteps, /*rounded=*/true);
+  models::Step step(autoenc, options);
+  const Steps exact = first_steps(step);
+  models::Step changed(autoenc, options);
+  round_weights(changed);
+  const Steps rounded = first_steps(changed);
   for (const auto& [name, gradient] : exact[0].gradients) {
     EXPECT_FALSE(at::equal(gradient, rounded[0].gradients.at(name))) << name;
     EXPECT_TRUE(at::allclose(gradient, rounded[0].gradients.at(name), 1e-3, 1e-4)) << name;

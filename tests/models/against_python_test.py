@@ -106,3 +106,17 @@ def check(found, limit):
 def test_every_step_of_against_pytorch_can_be_built():
     build_all = "import torch, eager_steps\nfor build in eager_steps.ROWS.values(): build(torch)"
     run_python("-c", build_all)
+
+
+def test_steps_run_with_channels_last():
+    run_python(
+        "-c",
+        """import torch, eager_steps
+for mode in ("train", "infer"):
+    step = eager_steps.ROWS[f"deepq/{mode}"](torch)
+    step.use("channels_last")
+    (images,) = step.images if mode == "train" else step.inputs
+    assert images.is_contiguous(memory_format=torch.channels_last), mode
+    step()
+""",
+    )

@@ -110,6 +110,7 @@ TEST_P(EveryWorkload, InfersTheShapeThatItPromises) {
   step.run();
   EXPECT_EQ(step.result().sizes(), c10::IntArrayRef(step.result_shape()));
   EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>());
+  EXPECT_EQ(step.workload().infer_bytes().has_value(), row().counts_bytes);
 }
 
 /// The results of an inference that rounding changes little: nmt's logits of the first position.

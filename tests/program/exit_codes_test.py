@@ -44,6 +44,10 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
         (["--fathom_data=/nonexistent"], "/nonexistent: does not exist, expected a folder"),
         (["--fathom_data=/etc/passwd"], "/etc/passwd: is not a directory"),
         (["--fathom_data_errors=fail"], "--fathom_data_errors=fail: needs --fathom_data=DIR"),
+        (
+            ["--fathom_kernel_choice=choice.json"],
+            "--fathom_kernel_choice: needs tuned in --fathom_backend",
+        ),
         (["--fathom_data_errors=ignore"], "ignore not in {skip,fail}"),
         (["--fathom_machine_check=no"], "no not in {warn,refuse,off}"),
         (["--fathom_strict"], "was renamed, expected --fathom_machine_check=refuse"),

@@ -39,6 +39,7 @@ def test_decoding_has_its_tokens_and_its_share_of_bandwidth(tmp_path):
     # A share of the memory's bandwidth needs data well beyond the caches.
     assert ("bytes_pct_peak" in row) == (4 * (weights + cache) >= 4 * largest)
     assert row.get("bytes_pct_peak", 1) > 0
+    assert "peak_bytes_cpu_threads1" in context, "what it is a share of"
 
 
 def test_context_has_versions_machine_and_settings(tmp_path):

@@ -1,20 +1,34 @@
-"""results/against_pytorch.py with programs that fail; its times need PyTorch."""
+"""results/against_pytorch.py with programs and a PyTorch that fail; its times need PyTorch."""
 
+import os
+import shlex
 import sys
 
+import made_up_run as made_up
 from program import ROOT, starts
 
 
-def compare(tmp_path, script):
+def compare(tmp_path, script, *options, **settings):
     """Compares a pretended program, which `script` is. Returns the result and the file of --out."""
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     out = tmp_path / "out.jsonl"
     out.write_text("of an earlier comparison\n")
-    options = ["--program", program, "--out", out]
+    command = ["vgg/train", "--program", program, "--out", out, *options]
     run = starts(sys.executable)
-    return run(ROOT / "results/against_pytorch.py", "vgg/train", *options), out
+    return run(ROOT / "results/against_pytorch.py", *command, **settings), out
+
+
+def against_torch(tmp_path, torch, *options):
+    """Compares a program that measures with a PyTorch that is the Python `torch`."""
+    row = made_up.row("vgg/train/device:cpu/threads:1/batch:8/precision:fp32/backend:tuned", 1000)
+    run = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": [row]})
+    (tmp_path / "torch.py").write_text(torch)
+    script = f"""for option; do case "$option" in
+        --benchmark_out=*) cp {shlex.quote(str(run))} "${{option#--benchmark_out=}}";; esac; done"""
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    return compare(tmp_path, script, "--rounds", "1", *options, env=environment)
 
 
 def test_a_program_that_fails_is_named_with_its_message(tmp_path):
@@ -28,3 +42,20 @@ def test_a_program_that_fails_is_named_with_its_message(tmp_path):
 def test_the_file_of_an_earlier_comparison_is_emptied(tmp_path):
     _, out = compare(tmp_path, "exit 4")
     assert out.read_text() == ""
+
+
+def test_a_mode_that_fails_is_named_and_the_others_go_on(tmp_path):
+    modes = ["--backend", "tuned", "--modes", "eager", "compile"]
+    result, out = against_torch(tmp_path, "raise SystemExit('no PyTorch here')", *modes)
+    assert result.returncode == 1 and result.stdout == "" and out.read_text() == ""
+    lines = result.stderr.splitlines()
+    row = "vgg/train, cpu, 1 threads, fp32"
+    assert lines[0::3] == [f"{row}, eager: failed", f"{row}, compile: failed"]
+    assert lines[1::3] == ["no PyTorch here"] * 2
+    assert all(line.startswith("against_pytorch: exit code 1 of ") for line in lines[2::3])
+
+
+def test_a_mode_that_does_not_end_is_named(tmp_path):
+    result, _ = against_torch(tmp_path, "import time; time.sleep(600)", "--limit", "0.5")
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[1].startswith("against_pytorch: not ended in 0.5 s: ")

@@ -14,6 +14,12 @@ memory::desc grouped(const memory::desc& weights, int64_t groups) {
   return weights.reshape(sizes);
 }
 
+/// The layout of an image for a convolution. With the channels last oneDNN's kernels are about as
+/// fast as with blocked channels, and nothing is reordered; 4 channels are not padded to 16.
+memory::desc layout_of(const Buffer& image) {
+  return is_channels_last(image) ? layout(image) : any_layout(image);
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
@@ -21,8 +27,8 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
   const Buffer& w = problem.w;
   const Buffer& y = problem.y;
   const auto& bias = problem.bias;
-  const memory::desc any_x = any_layout(x);
-  const memory::desc any_y = any_layout(y);
+  const memory::desc x_layout = layout_of(x);
+  const memory::desc y_layout = layout_of(y);
   const memory::desc plain_w = problem.groups > 1 ? grouped(layout(w), problem.groups) : layout(w);
   const memory::desc any_w(plain_w.get_dims(), plain_w.get_data_type(), memory::format_tag::any);
   const memory::desc plain_bias = bias ? layout(*bias) : memory::desc();
@@ -36,7 +42,7 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
   using Writes = ConvolutionProblem::Writes;
   const auto forward = [&] {
     return dnnl::convolution_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training,
-                                                     direct, any_x, any_w, plain_bias, any_y,
+                                                     direct, x_layout, any_w, plain_bias, y_layout,
                                                      strides, dilations, before, after);
   };
   if (problem.writes == Writes::kY) {
@@ -47,8 +53,9 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
   if (problem.writes == Writes::kX) {
     return std::make_unique<Primitive>(
         [&] {
-          return dnnl::convolution_backward_data::primitive_desc(
-              engine(), direct, any_x, any_w, any_y, strides, dilations, before, after, forward());
+          return dnnl::convolution_backward_data::primitive_desc(engine(), direct, x_layout, any_w,
+                                                                 y_layout, strides, dilations,
+                                                                 before, after, forward());
         },
         std::vector<Argument>{{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, w, plain_w}},
         std::vector<Argument>{{DNNL_ARG_DIFF_SRC, x}});
@@ -58,8 +65,8 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
   return std::make_unique<Primitive>(
       [&] {
         return dnnl::convolution_backward_weights::primitive_desc(
-            engine(), direct, any_x, any_w, plain_bias, any_y, strides, dilations, before, after,
-            forward());
+            engine(), direct, x_layout, any_w, plain_bias, y_layout, strides, dilations, before,
+            after, forward());
       },
       std::vector<Argument>{{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}}, outputs);
 }

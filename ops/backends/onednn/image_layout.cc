@@ -7,11 +7,14 @@ namespace fathom::ops::onednn {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
+bool is_channels_last(const Buffer& image) { return layout(image) == layout_as(image, Tag::nhwc); }
+
 memory::desc image_layout(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const memory::desc&)>& describe) {
   if (image.sizes.size() == 4) {
-    for (const Tag tag : {Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
+    const Tag first = is_channels_last(image) ? Tag::nhwc : Tag::nChw16c;
+    for (const Tag tag : {first, Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
       memory::desc tried = layout_as(image, tag);
       try {
         const auto description = describe(tried);

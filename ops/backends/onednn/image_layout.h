@@ -8,10 +8,13 @@
 
 namespace fathom::ops::onednn {
 
-/// The layout of images [N, C, H, W] for a primitive that accepts any layout. Tries blocked
-/// channels, then channels last. Returns the first one for which `describe` finds more than a
-/// reference implementation; otherwise, and for tensors of other dimensions, the buffer's own
-/// layout.
+/// Whether an image [N, C, H, W] has the channels last and no gaps.
+bool is_channels_last(const Buffer& image);
+
+/// The layout of images [N, C, H, W] for a primitive that accepts any layout. Tries channels last
+/// for such images, then blocked channels, then channels last. Returns the first one for which
+/// `describe` finds more than a reference implementation; otherwise, and for tensors of other
+/// dimensions, the buffer's own layout.
 dnnl::memory::desc image_layout(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const dnnl::memory::desc&)>& describe);

@@ -1,0 +1,143 @@
+#include "benchmarks/tasks/installed_kernels.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "benchmarks/tasks/first_steps.h"
+#include "ops/profiler/flops.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// The results of the first steps on LibTorch's kernels.
+struct Expected {
+  std::vector<StepResults> steps;
+  std::vector<StepResults> rounded;  ///< after round_weights()
+  double flops;                      ///< of a step
+  bool has_convolutions;
+};
+
+Expected on_libtorch(const models::WorkloadRow& row, const models::StepOptions& options) {
+  Expected made;
+  {
+    models::Step step(row, options);
+    made.has_convolutions = step.has_convolutions();
+    const auto counted = ops::count_flops([&] { made.steps = first_steps(step); });
+    made.flops = counted.flops / kComparedSteps;
+  }
+  models::Step step(row, options);
+  round_weights(step);
+  made.rounded = first_steps(step);
+  return made;
+}
+
+/// Steps in one layout.
+struct Trial {
+  models::Layout layout;
+  std::vector<StepResults> first = {};
+  ops::Round round = {};  ///< a step on each batch
+  double seconds = 0;     ///< of a step on the fastest kernels so far
+};
+
+/// Runs the steps of trials. A step holds gigabytes, so there is one at a time.
+class Trials {
+ public:
+  Trials(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+         const models::StepOptions& options)
+      : kernels_(kernels), row_(row), options_(options) {}
+
+  Trial run_each_batch(models::Layout layout) {
+    build(layout);
+    Trial trial{.layout = layout, .first = first_steps(*step_)};
+    for (int i = kComparedSteps; i < models::kBatches; ++i) step_->run();
+    if (kernels_.end_round) trial.round = kernels_.end_round();
+    return trial;
+  }
+
+  /// The time of a step in the layout of the last trial, on the fastest kernels so far: that of the
+  /// faster of two steps, or of one that is long.
+  double fastest_seconds() {
+    constexpr double kLong = 1;
+    kernels_.take_turns(false);
+    const auto timed = [&] {
+      const auto begin = Clock::now();
+      step_->run();
+      return seconds_since(begin);
+    };
+    double seconds = timed();
+    if (seconds < kLong) seconds = std::min(seconds, timed());
+    kernels_.take_turns(true);
+    return seconds;
+  }
+
+  /// Runs further steps until all kernels are timed often enough, or not much longer than some
+  /// seconds.
+  void decide(const Trial& trial) {
+    constexpr double kMostSeconds = 5;
+    if (!trial.round.undecided) return;
+    if (step_->options().layout != trial.layout) build(trial.layout);
+    const auto begin = Clock::now();
+    do {
+      for (int i = 0; i < models::kBatches; ++i) {
+        if (seconds_since(begin) >= kMostSeconds) return;
+        step_->run();
+      }
+    } while (kernels_.end_round().undecided);
+  }
+
+ private:
+  void build(models::Layout layout) {
+    step_.reset();
+    options_.layout = layout;
+    step_.emplace(row_, options_);
+    if (kernels_.end_round) kernels_.end_round();  // what a step prepares is no part of it
+  }
+
+  const ops::KernelSet& kernels_;
+  const models::WorkloadRow& row_;
+  models::StepOptions options_;
+  std::optional<models::Step> step_;
+};
+
+/// Chooses the layout and the kernels. Returns the trial of the layout.
+Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
+  Trial best = std::move(contiguous);
+  if (has_convolutions) {
+    best.seconds = steps.fastest_seconds();
+    Trial other = steps.run_each_batch(models::Layout::kChannelsLast);
+    other.seconds = steps.fastest_seconds();
+    if (other.seconds < best.seconds) best = std::move(other);
+  }
+  steps.decide(best);
+  return best;
+}
+
+}  // namespace
+
+InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+                         const models::StepOptions& options, const StepChoice* recorded) {
+  const Expected expected = on_libtorch(row, options);
+  kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
+  Trials steps(kernels, row, options);
+  Trial trial = steps.run_each_batch(recorded != nullptr ? recorded->layout : options.layout);
+  double seconds = 0;
+  if (kernels.chooses && recorded == nullptr) {
+    const auto begin = Clock::now();
+    trial = choose(steps, std::move(trial), expected.has_convolutions);
+    seconds = seconds_since(begin);
+  }
+  expect_same_results(expected.steps, expected.rounded, trial.first, options.precision);
+  InstalledKernels installed{.flops = expected.flops};
+  StepChoice choice{.layout = trial.layout, .seconds = seconds};
+  if (kernels.settle) choice.kernels = kernels.settle(trial.round.number);
+  if (kernels.chooses) installed.choice = std::move(choice);
+  return installed;
+}
+
+}  // namespace fathom::benchmarks

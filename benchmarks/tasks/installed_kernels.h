@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+
+#include "benchmarks/tasks/step_choice.h"
+#include "models/step.h"
+#include "ops/backends/kernel_set.h"
+
+namespace fathom::benchmarks {
+
+/// What is known of a step whose kernels replace LibTorch's.
+struct InstalledKernels {
+  std::optional<StepChoice> choice = {};  ///< of kernels that choose
+  /// FLOPs of a step on LibTorch's kernels, which are counted by its operators.
+  std::optional<double> flops = {};
+};
+
+/// Installs the kernels for the rest of the process. Those that choose choose the layout, too, or
+/// repeat `recorded`; null: none. Throws std::runtime_error where results of the step differ from
+/// those on LibTorch's kernels.
+InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+                         const models::StepOptions& options, const StepChoice* recorded);
+
+}  // namespace fathom::benchmarks
