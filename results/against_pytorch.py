@@ -77,7 +77,7 @@ class Failed(Exception):
 
 
 def output(command, limit=None):
-    """What a program prints."""
+    """What a program prints. Raises Failed with the last line of its messages."""
     words = " ".join(map(str, command))
     try:
         done = subprocess.run(
@@ -86,7 +86,8 @@ def output(command, limit=None):
     except subprocess.TimeoutExpired:
         raise Failed(f"against_pytorch: not ended in {limit} s: {words}") from None
     if done.returncode:
-        raise Failed(f"{done.stderr}against_pytorch: exit code {done.returncode} of {words}")
+        message = "".join(line + "\n" for line in done.stderr.splitlines()[-1:])
+        raise Failed(f"{message}against_pytorch: exit code {done.returncode} of {words}")
     return done.stdout
 
 

@@ -34,12 +34,12 @@ class ReplacedOperator;
 
 /// The choice so far.
 struct Progress {
-  bool times = false;                     ///< a choice that is not yet known
+  bool chooses = false;                   ///< not a recorded choice
   std::deque<ChosenKernel> kernels = {};  ///< operators keep pointers to them
   std::vector<ReplacedOperator*> operators = {};
-  bool turns = true;
+  bool turns = true;  ///< of the kernels at a call; else the fastest so far runs
   int round = 0;
-  bool undecided = false;  ///< a call of this round
+  bool undecided = false;  ///< whether a call of this round was
   bool ended = false;
 };
 
@@ -129,12 +129,13 @@ class ReplacedOperator final : public c10::OperatorKernel {
 
  private:
   struct Kernel {
-    int number;                                                ///< of the replacement, or kLibTorch
-    int runs = 0;                                              ///< while kernels take turns
-    double spent = 0;                                          ///< seconds, on timed runs
-    double seconds = std::numeric_limits<double>::infinity();  ///< of the fastest timed run
+    int number;  ///< of the replacement, or kLibTorch
+    int runs = 0;
+    double spent = 0;  ///< seconds, on timed runs
+    /// Of the fastest timed run.
+    double seconds = std::numeric_limits<double>::infinity();
 
-    bool is_rare() const { return runs <= 2 || (runs <= kTimedRuns && spent < kEnoughSeconds); }
+    bool wants_runs() const { return runs <= 2 || (runs <= kTimedRuns && spent < kEnoughSeconds); }
   };
 
   /// The calls with one key.
@@ -201,7 +202,7 @@ class ReplacedOperator final : public c10::OperatorKernel {
     }
     const bool several = calls.kernels.size() > 1;
     if (several && std::any_of(calls.kernels.begin(), calls.kernels.end(),
-                               [](const Kernel& kernel) { return kernel.is_rare(); }))
+                               [](const Kernel& kernel) { return kernel.wants_runs(); }))
       progress().undecided = true;
   }
 
@@ -283,7 +284,7 @@ void choose() {
 void replace_operators(const std::vector<Replacement>& replacements, Choice choice,
                        const std::vector<ChosenKernel>* recorded) {
   if (!registrations().empty()) return;
-  progress().times = choice == Choice::kFastest && recorded == nullptr;
+  progress().chooses = choice == Choice::kFastest && recorded == nullptr;
   std::map<std::string, std::vector<Replacement>> operators;
   for (const auto& one : replacements) operators[one.op].push_back(one);
   int64_t number = 0;
@@ -312,7 +313,7 @@ Round end_round() {
 std::vector<ChosenKernel> end_choice(int round) {
   progress().ended = true;
   for (auto* one : progress().operators) one->choose(round);
-  if (progress().times) choose();
+  if (progress().chooses) choose();
   progress().operators.clear();
   std::erase_if(registrations(), [](const auto& one) { return !replaced().contains(one.first); });
   std::vector<ChosenKernel> called;
