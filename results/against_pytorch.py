@@ -51,6 +51,8 @@ def time_pytorch(row, mode, device, precision, threads):
     context = prepare(torch, device, precision, threads)
     step = eager_steps.ROWS[row](torch)
     if mode != "eager":
+        if not hasattr(step, "use"):
+            sys.exit(f"{row}: not written for mode {mode}, expected eager")
         step.use(mode)
 
     def milliseconds(steps):

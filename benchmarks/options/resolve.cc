@@ -128,7 +128,8 @@ void resolve_backends(const Options& options) {
   }
   if (!options.kernel_choice.empty() && !holds(options.backends, ops::Backend::kTuned) &&
       options.study != Study::kFull) {
-    throw UsageError("--fathom_kernel_choice: needs tuned in --fathom_backend");
+    throw UsageError(
+        "--fathom_kernel_choice: needs tuned in --fathom_backend, or --fathom_study=full");
   }
   if (!holds(options.backends, ops::Backend::kOneDnn)) return;
   if (!holds(options.devices, fixtures::Device::kCpu)) {

@@ -60,8 +60,8 @@ class Trials {
     return trial;
   }
 
-  /// The time of a step in the layout of the last trial, on the fastest kernels so far: that of the
-  /// faster of two steps, or of one that is long.
+  /// Seconds of a step in the layout of the last trial, on the fastest kernels so far: the faster
+  /// of two steps, or one long step.
   double fastest_seconds() {
     constexpr double kLong = 1;
     kernels_.take_turns(false);
@@ -76,8 +76,7 @@ class Trials {
     return seconds;
   }
 
-  /// Runs further steps until all kernels are timed often enough, or not much longer than some
-  /// seconds.
+  /// Runs further steps until all kernels are timed often enough. Starts none after some seconds.
   void decide(const Trial& trial) {
     constexpr double kMostSeconds = 5;
     if (!trial.round.undecided) return;

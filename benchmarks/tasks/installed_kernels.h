@@ -15,9 +15,9 @@ struct InstalledKernels {
   std::optional<double> flops = {};
 };
 
-/// Installs the kernels for the rest of the process. Those that choose choose the layout, too, or
-/// repeat `recorded`; null: none. Throws std::runtime_error where results of the step differ from
-/// those on LibTorch's kernels.
+/// Installs the kernels for the rest of the process. If they are chosen by timing, so is the
+/// layout. `recorded` is an earlier choice to repeat; null: none. Throws std::runtime_error where
+/// results of the step differ from those on LibTorch's kernels.
 InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
                          const models::StepOptions& options, const StepChoice* recorded);
 

@@ -23,8 +23,8 @@ using Attempt = std::optional<Results> (*)(Arguments in, const CallKey& key);
 struct Replacement {
   const char* op;  ///< the operator without "aten::", of the overload without a name
   Attempt run;
-  /// The operator of the forward pass, if only the gradient of the same backend can read what that
-  /// computed.
+  /// Of a gradient: the operator of the forward pass whose results only a gradient of the same
+  /// backend can read. Null: there is none.
   const char* forward = nullptr;
   void (*forget)(const CallKey& key) = nullptr;  ///< frees what `run` keeps for a key
   const char* backend = "";                      ///< whose kernel it is, as "onednn"
@@ -59,9 +59,9 @@ void take_turns(bool turns);
 /// Ends a round of calls. The first one is number 0.
 Round end_round();
 
-/// Ends the choice and returns the kernels of the calls in a round. Takes the
-/// replacements of operators back that run LibTorch's kernels or save less than it costs to
-/// replace them. Of the rest, other calls run LibTorch's kernel from then on.
+/// Ends the choice and returns the kernels of the calls in a round. Operators that run LibTorch's
+/// kernels, or save less than it costs to replace them, lose their replacements. Of the other
+/// operators, calls that were not in the round run LibTorch's kernel from then on.
 std::vector<ChosenKernel> end_choice(int round = 0);
 
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.

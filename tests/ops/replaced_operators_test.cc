@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cosh.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sinh.h>
 #include <ATen/ops/zeros.h>
@@ -58,9 +59,11 @@ TEST(ReplacedOperators, TakeTurnsThenRunTheFastest) {
     EXPECT_TRUE(end_round().undecided) << "the first of these calls still were";
     at::cosh(x);
     EXPECT_FALSE(end_round().undecided);
+    EXPECT_EQ(slow_calls, 11);
+    at::cosh(at::ones({4}));
+    EXPECT_EQ(slow_calls, 12) << "the kernels take turns at each shape";
     end_choice();
     const int timed = slow_calls;
-    EXPECT_EQ(timed, 11);
     EXPECT_EQ(at::cosh(x).sum().item<double>(), 3) << "LibTorch's is faster";
     EXPECT_EQ(slow_calls, timed);
     EXPECT_TRUE(replaced_operators().empty());
@@ -204,6 +207,7 @@ TEST(ReplacedOperators, ReturnTheChoice) {
     EXPECT_GT(kernels[0].us.at("slow"), 3e4);
     EXPECT_FALSE(kernels[0].us.contains("fast")) << "it has no kernel for 2 elements";
     EXPECT_EQ(kernels[1].kernel, "fast");
+    EXPECT_EQ(kernels[1].calls, 18);
     EXPECT_LT(kernels[1].us.at("fast"), kernels[1].us.at("torch"));
   });
 }
@@ -245,6 +249,18 @@ TEST(CallText, SaysEachArgument) {
                                       std::vector<int64_t>{1, 2},
                                       c10::List<bool>({true, false})};
   EXPECT_EQ(text_of(call), "float[2,3,4,4]{48,1,12,3} long[3] long[3]=1 - - 7 true 0.5 [1,2] 10");
+}
+
+std::optional<Results> no_norm(Arguments /*in*/, const CallKey& /*key*/) { return {}; }
+
+TEST(ReplacedOperators, RunACallOnceWhileTheyTakeTurns) {
+  in_own_process([] {
+    replace_operators({{"native_batch_norm", no_norm}}, Choice::kFastest);
+    const at::Tensor mean = at::zeros({2});
+    const at::Tensor x = at::ones({3, 2, 4, 4});
+    at::native_batch_norm(x, at::ones({2}), at::zeros({2}), mean, at::ones({2}), true, 0.5, 1e-5);
+    EXPECT_EQ(mean[0].item<double>(), 0.5) << "one call moves it half-way to the batch's 1";
+  });
 }
 
 }  // namespace

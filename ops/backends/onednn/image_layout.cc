@@ -13,8 +13,9 @@ memory::desc image_layout(
     const Buffer& image,
     const std::function<dnnl::primitive_desc_base(const memory::desc&)>& describe) {
   if (image.sizes.size() == 4) {
-    const Tag first = is_channels_last(image) ? Tag::nhwc : Tag::nChw16c;
-    for (const Tag tag : {first, Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
+    using Tags = std::array<Tag, 3>;
+    for (const Tag tag : is_channels_last(image) ? Tags{Tag::nhwc, Tag::nChw16c, Tag::nChw8c}
+                                                 : Tags{Tag::nChw16c, Tag::nChw8c, Tag::nhwc}) {
       memory::desc tried = layout_as(image, tag);
       try {
         const auto description = describe(tried);

@@ -11,9 +11,9 @@ namespace fathom::ops::onednn {
 /// Whether an image [N, C, H, W] has the channels last and no gaps.
 bool is_channels_last(const Buffer& image);
 
-/// The layout of images [N, C, H, W] for a primitive that accepts any layout. Tries channels last
-/// for such images, then blocked channels, then channels last. Returns the first one for which
-/// `describe` finds more than a reference implementation; otherwise, and for tensors of other
+/// The layout of images [N, C, H, W] for a primitive that accepts any layout. Tries blocked
+/// channels and channels last; channels last first if the buffer has it. Returns the first one for
+/// which `describe` finds more than a reference implementation; otherwise, and for tensors of other
 /// dimensions, the buffer's own layout.
 dnnl::memory::desc image_layout(
     const Buffer& image,
