@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "benchmarks/output/peaks_json.h"
 #include "benchmarks/output/progress.h"
 #include "benchmarks/output/reporter.h"
+#include "benchmarks/ranks/crew.h"
 #include "benchmarks/rows/record_shapes.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/rows/study.h"
@@ -53,9 +55,19 @@ void exit_as_usage(int status, void* /*unused*/) {
   std::_Exit(kUsage);
 }
 
+/// What each line on stderr begins with.
+std::string prefix = "fathom_bench: ";
+
 /// The options of the command line, with the values that presets and this machine set.
 Options resolved_options(int argc, char** argv) {
   Options options = parse_options(argc, argv);
+  try {
+    options.place = fixtures::launched_place();
+  } catch (const std::runtime_error& error) {
+    throw UsageError(error.what());
+  }
+  if (options.place && options.place->rank > 0)
+    prefix += "rank " + std::to_string(options.place->rank) + ": ";
   resolve_explanation(options);
   resolve_study(options);
   resolve_isolation(options);
@@ -81,7 +93,7 @@ void connect(Options& options, Progress& progress) {
   options.data.progress = [&](const std::string& stage) { progress.stage(stage); };
   options.data.warn = [&](const std::string& line) {
     progress.wipe();
-    std::cerr << "fathom_bench: " << line << '\n';
+    std::cerr << prefix << line << '\n';
   };
 }
 
@@ -210,6 +222,12 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   }
   Peaks peaks = options.peaks.empty() ? Peaks() : Peaks(read_peaks(options.peaks));
   const ContextEntries machine = checked_machine(options);
+  std::optional<Crew> crew;
+  const bool has_ranks =
+      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ranks > 0; });
+  if ((has_ranks || options.place) && !lists_tests(options.google_benchmark)) {
+    crew.emplace(options, chosen, options.data.warn);
+  }
   Explainer explainer(rows);
   Display display(options, rows, progress);
   OutputFiles files(options, std::move(earlier));
@@ -221,6 +239,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     progress.note("measuring this machine's peaks");
     add_context(context(options));
     add_context(machine);
+    if (crew) add_context(crew->context());
     add_context(peak_context(chosen, peaks));
     if (options.machine_check != MachineCheck::kOff) {
       for (const auto& line : peak_doubts(chosen, peaks)) options.data.warn(line);
@@ -230,7 +249,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   });
   Loop loop(
       peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
-      options.data.warn);
+      options.data.warn, crew ? &*crew : nullptr);
   const bool isolates = std::any_of(rows.begin(), rows.end(),
                                     [&](const Row& row) { return is_isolated(options, row); });
   if (isolates && !lists_tests(options.google_benchmark)) {
@@ -275,6 +294,9 @@ int run(int argc, char** argv) {
     drop_refused(chosen, vendor_refusal, options.data.warn);
   if (chosen.empty()) return nothing_matched(filter, all);
   if (!lists_tests(options.google_benchmark)) check_isolation(options, chosen);
+  if (options.place && options.place->rank > 0) {
+    return lists_tests(options.google_benchmark) ? kOk : follow(*options.place, options, chosen);
+  }
   if (!options.record.empty()) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);
 }
@@ -287,8 +309,11 @@ int main(int argc, char** argv) {
   on_exit(bench::exit_as_usage, nullptr);
   try {
     return bench::run(argc, argv);
+  } catch (const bench::RankLost& error) {
+    std::cerr << bench::prefix << error.what() << '\n';
+    return bench::kBenchmarkFailed;
   } catch (const std::exception& error) {
-    std::cerr << "fathom_bench: " << error.what() << '\n';
+    std::cerr << bench::prefix << error.what() << '\n';
     return bench::kUsage;
   }
 }

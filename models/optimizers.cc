@@ -26,6 +26,20 @@ void free_gradients(const Parameters& parameters) {
   for (const auto& parameter : parameters) parameter.mutable_grad().reset();
 }
 
+/// Appends the tensors of one parameter's state.
+void add_state(const torch::optim::OptimizerParamState& state, std::vector<at::Tensor>& tensors) {
+  using namespace torch::optim;
+  if (const auto* sgd = dynamic_cast<const SGDParamState*>(&state)) {
+    if (sgd->momentum_buffer().defined()) tensors.push_back(sgd->momentum_buffer());
+  } else if (const auto* adam = dynamic_cast<const AdamParamState*>(&state)) {
+    tensors.insert(tensors.end(), {adam->exp_avg(), adam->exp_avg_sq()});
+  } else if (const auto* adamw = dynamic_cast<const AdamWParamState*>(&state)) {
+    tensors.insert(tensors.end(), {adamw->exp_avg(), adamw->exp_avg_sq()});
+  } else if (const auto* adagrad = dynamic_cast<const AdagradParamState*>(&state)) {
+    tensors.push_back(adagrad->sum());
+  }
+}
+
 }  // namespace
 
 void Optimizer::step(const Parameters& parameters) {
@@ -59,19 +73,13 @@ void Optimizer::set_rate() {
 std::vector<at::Tensor> Optimizer::state() const {
   if (fused_) return fused_->states();
   if (optimizer_ == nullptr) return {};
+  const auto& states =
+      optimizer_->state();  // by address, in an order that differs between processes
   std::vector<at::Tensor> tensors;
-  for (const auto& [parameter, state] : optimizer_->state()) {
-    if (const auto* sgd_state = dynamic_cast<const torch::optim::SGDParamState*>(state.get())) {
-      if (sgd_state->momentum_buffer().defined()) tensors.push_back(sgd_state->momentum_buffer());
-    } else if (const auto* adam_state =
-                   dynamic_cast<const torch::optim::AdamParamState*>(state.get())) {
-      tensors.insert(tensors.end(), {adam_state->exp_avg(), adam_state->exp_avg_sq()});
-    } else if (const auto* adamw_state =
-                   dynamic_cast<const torch::optim::AdamWParamState*>(state.get())) {
-      tensors.insert(tensors.end(), {adamw_state->exp_avg(), adamw_state->exp_avg_sq()});
-    } else if (const auto* adagrad_state =
-                   dynamic_cast<const torch::optim::AdagradParamState*>(state.get())) {
-      tensors.push_back(adagrad_state->sum());
+  for (const auto& group : optimizer_->param_groups()) {
+    for (const auto& parameter : group.params()) {
+      const auto found = states.find(parameter.unsafeGetTensorImpl());
+      if (found != states.end()) add_state(*found->second, tensors);
     }
   }
   return tensors;

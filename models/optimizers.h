@@ -26,7 +26,8 @@ class Optimizer {
   void step(const torch::nn::Module& net) { step(net.parameters()); }
   /// The same for some parameters of a network, which must be those of the first step.
   void step(const std::vector<at::Tensor>& parameters);
-  /// The state tensors, such as momentum buffers. Empty before the first step.
+  /// The state tensors, such as momentum buffers, in the order of the parameters. Empty before the
+  /// first step.
   std::vector<at::Tensor> state() const;
 
  private:

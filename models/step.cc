@@ -1,13 +1,16 @@
 #include "models/step.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "fixtures/random.h"
 #include "models/captured.h"
 
 namespace fathom::models {
@@ -44,6 +47,27 @@ at::Tensor with_channels_last(const at::Tensor& tensor) {
   return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
 }
 
+/// The state of the random generator of a device.
+class RandomState {
+ public:
+  explicit RandomState(at::Device device)
+      : generator_(device.is_cpu() ? at::detail::getDefaultCPUGenerator()
+                                   : at::globalContext().defaultGenerator(device)),
+        state_(generator_.get_state()) {}
+  void restore() { generator_.set_state(state_); }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+/// Each rank has its own batches; those of rank 0 are a single process's.
+uint64_t batch_seed(const StepOptions& options) {
+  const int rank = options.ranks.rank();
+  return rank == 0 ? options.seed
+                   : fixtures::seed_for(options.seed, "rank " + std::to_string(rank));
+}
+
 }  // namespace
 
 int64_t default_batch(const WorkloadRow& row, Mode mode) {
@@ -67,7 +91,7 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   workload_->module().train(options.mode == Mode::kTrain);
   inputs_ = workload_->batches({.batch = options.batch,
                                 .count = kBatches,
-                                .seed = options.seed,
+                                .seed = batch_seed(options),
                                 .training = options.mode == Mode::kTrain,
                                 .source = options.data});
   for (auto& batch : inputs_.batches) {
@@ -81,6 +105,38 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
     const c10::InferenceMode inference;
     workload_->prepare_inference(inputs_.batches[0]);
   }
+  if (options.ranks.group == nullptr) return;
+  // Gradients are averaged over the ranks, but those of a summed loss add up.
+  if (row.sums_loss) loss_factor_ = at::full({}, static_cast<double>(options.ranks.size()), device);
+  connect_ranks();
+}
+
+void Step::connect_ranks() {
+  reduction_ = std::make_unique<GradientReduction>(*workload_, options_.ranks);
+  for (int round = 0; round < rounds(); ++round) {
+    RandomState random(fixtures::torch_device(options_.device));
+    forward();
+    backward();
+    reduction_->learn(round);
+    random.restore();  // the same dropout again
+    reduction_->before_forward(round);
+    forward();
+    reduction_->before_backward();
+    backward();
+    reduction_->after_backward();
+    reduction_->check(round);
+    update();
+  }
+}
+
+int Step::rounds() const {
+  return options_.mode == Mode::kTrain ? workload_->updates_per_step() : 1;
+}
+
+void Step::run_local() {
+  reduces_ = false;
+  run();
+  reduces_ = true;
 }
 
 void Step::run(const std::function<void(Phase)>& done) {
@@ -95,12 +151,19 @@ void Step::run(const std::function<void(Phase)>& done) {
 }
 
 void Step::run_next(const std::function<void(Phase)>& done) {
-  const int rounds = options_.mode == Mode::kTrain ? workload_->updates_per_step() : 1;
-  for (int round = 0; round < rounds; ++round) {
+  const bool reduces = reduction_ != nullptr && reduces_;
+  for (int round = 0; round < rounds(); ++round) {
+    if (reduces) reduction_->before_forward(round);
     forward();
     done(Phase::kForward);
     if (options_.mode == Mode::kInfer) break;
+    if (reduces) reduction_->before_backward();
     backward();
+    if (reduces) {
+      reduction_->after_backward();
+    } else if (reduction_ != nullptr) {
+      reduction_->after_local_backward();
+    }
     done(Phase::kBackward);
     update();
     done(Phase::kUpdate);
@@ -118,7 +181,7 @@ void Step::forward() {
   }
 }
 
-void Step::backward() { result_.backward(); }
+void Step::backward() { result_.backward(loss_factor_); }
 
 void Step::update() { workload_->update(); }
 

@@ -11,6 +11,7 @@
 #include "fixtures/data_source.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
+#include "models/gradient_reduction.h"
 #include "models/layout.h"
 #include "models/mode.h"
 #include "models/table.h"
@@ -41,6 +42,7 @@ struct StepOptions {
   Scale scale = Scale::kFull;
   Layout layout = Layout::kContiguous;  ///< of images and filters of networks with convolutions
   fixtures::DataSource data = {};
+  StepRanks ranks = {};  ///< of a training step
 };
 
 /// A step of a workload on a few batches that are already on the device. Forward, backward and
@@ -48,11 +50,16 @@ struct StepOptions {
 /// the time.
 class Step {
  public:
+  /// With several ranks, all of them construct it. Throws std::runtime_error where their first
+  /// reduced gradients are not the mean of their own.
   Step(const WorkloadRow& row, const StepOptions& options);
 
   /// Runs one step on the next batch. Does not wait for the device. Calls `done` after each phase;
   /// an inference step has only the forward phase, a captured step has none.
   void run(const std::function<void(Phase)>& done = [](Phase) {});
+
+  /// The same without reducing the gradients; the parameters of the ranks then differ.
+  void run_local();
 
   void forward();
   void backward();
@@ -78,13 +85,20 @@ class Step {
   bool has_convolutions() const;
 
   Workload& workload() { return *workload_; }
+  /// Null without a group of ranks.
+  GradientReduction* reduction() { return reduction_.get(); }
   const StepOptions& options() const { return options_; }
 
  private:
   void run_next(const std::function<void(Phase)>& done);
+  void connect_ranks();
+  int rounds() const;
 
   StepOptions options_;
   std::unique_ptr<Workload> workload_;
+  std::unique_ptr<GradientReduction> reduction_;
+  bool reduces_ = true;     ///< false while run_local() runs
+  at::Tensor loss_factor_;  ///< undefined: 1
   fixtures::BatchSet inputs_;
   std::size_t next_ = 0;
   at::Tensor result_;

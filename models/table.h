@@ -44,6 +44,7 @@ struct WorkloadRow {
   int64_t macs;  ///< forward pass of the first update, one sample, with padding as in the papers
   int64_t infer_macs = 0;     ///< for inference; 0: the same
   bool trains = true;         ///< false: only its inference is measured
+  bool sums_loss = false;     ///< over the batch; else the loss is a mean
   bool counts_bytes = false;  ///< whether Workload::infer_bytes() knows what its inference reads
   int64_t step_macs = 0;      ///< forward passes of all updates of a training step; 0: one update
   int64_t other_macs = 0;     ///< those of `macs` outside convolutions and matrix products

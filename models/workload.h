@@ -41,6 +41,8 @@ class Workload {
   virtual at::Tensor loss(const fixtures::Batch& batch) = 0;
   /// Applies the gradients with the optimizer, then frees them.
   virtual void update() = 0;
+  /// The loss that the next update() decides by, for its mean over all ranks; null: it needs none.
+  virtual at::Tensor* loss_in_update() { return nullptr; }
   /// Draws again what loss() and infer() draw on the CPU. Called before a step is captured as a
   /// CUDA graph and before each replay, which repeats only the GPU's work: from the first call on,
   /// loss() and infer() read what this call drew.

@@ -1,21 +1,18 @@
 #include "benchmarks/isolate/child.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
-#include <stdexcept>
 
+#include "fixtures/machine/child_process.h"
 #include "fixtures/machine/process_end.h"
+#include "fixtures/ranks/place.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -23,22 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 100;  // long enough not to disturb the measurement
-
-/// Becomes the child program. Runs between fork and exec, where nothing may allocate.
-[[noreturn]] void become(char* const* arguments, const char* errors, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the parent has ended before prctl()
-  // The kernel ends this process first when memory runs out.
-  const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (score >= 0 && write(score, "1000", 4) > 0) close(score);
-  const int nowhere = open("/dev/null", O_RDWR);
-  const int file = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  dup2(nowhere, STDIN_FILENO);
-  dup2(nowhere, STDOUT_FILENO);
-  dup2(file, STDERR_FILENO);
-  execv("/proc/self/exe", arguments);
-  _exit(127);
-}
 
 /// Resident memory that is not shared with other processes.
 double private_bytes(pid_t child) {
@@ -81,14 +62,10 @@ ChildExit exit_of(int status) {
 
 ChildExit run_child(const std::vector<std::string>& arguments, const std::string& errors,
                     const Limits& limits, const std::function<void()>& tick) {
-  std::vector<char*> pointers;
-  for (const auto& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child < 0)
-    throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
-  if (child == 0) become(pointers.data(), errors.c_str(), parent);
+  const pid_t child = fixtures::start_child({.arguments = arguments,
+                                             .without = fixtures::launcher_variables(),
+                                             .errors = errors,
+                                             .dispensable = true});
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
   const auto begin = Clock::now();
   int ticks = 0;

@@ -12,6 +12,7 @@
 #include "benchmarks/machine/gpu/gpu_time.h"
 #include "benchmarks/machine/peak_memory.h"
 #include "benchmarks/measure/sample_size.h"
+#include "benchmarks/ranks/led_task.h"
 #include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
@@ -91,6 +92,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     const int64_t timed_steps = std::ssize(samples.us) * samples.steps_per_sample;
     if (row.samples) pass.samples = std::move(samples);
     task_->check_finite();
+    set(state, task_->compare_ranks(pass.median_us));
     if (record.memory) set(state, *record.memory);
     if (row.profiling != Profiling::kNone) profile(state, row, timed_steps, pass);
     record.passes.push_back(std::move(pass));
@@ -112,8 +114,9 @@ void Loop::prepare(const Row& row) {
   fixtures::set_threads(row.threads);
   if (row.subject != subject_) {
     forget();
+    if (row.ranks == 0 && crew_ != nullptr) crew_->rest();
     stage_(row, "building");
-    task_ = row.make(row);
+    task_ = row.ranks == 0 ? row.make(row) : make_led_task(*crew_, row);
     subject_ = row.subject;
   }
   if (row.threads == warm_threads_) return;
@@ -126,6 +129,7 @@ void Loop::prepare(const Row& row) {
 
 void Loop::warm_up(const Row& row) {
   const auto seconds_of = [&](void (Task::*step)()) {
+    task_->begin_steps(1);
     const auto begin = Clock::now();
     (*task_.*step)();
     fixtures::synchronize(row.device);
@@ -149,6 +153,7 @@ int64_t Loop::sample_steps(const Row& row) {
     return static_cast<int64_t>(std::ceil(kShortestSample / std::max(steady_seconds_, 1e-9)));
   }
   return steps_per_sample(kShortestGpuSample, [&](int64_t steps) {
+    task_->begin_steps(steps);
     const auto begin = Clock::now();
     for (int64_t step = 0; step < steps; ++step) task_->run();
     fixtures::synchronize(row.device);
@@ -168,7 +173,9 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   GpuSampler sampler(on_gpu ? Nvml::get() : nullptr);
   samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
   Task& task = *task_;
-  while (state.KeepRunningBatch(least * steps)) {
+  const int64_t batch = least * steps;
+  task.begin_steps((state.max_iterations + batch - 1) / batch * batch);
+  while (state.KeepRunningBatch(batch)) {
     auto begin = Clock::now();
     for (int sample = 0; sample < least; ++sample) {
       gpu.begin();
@@ -228,7 +235,8 @@ void Loop::set_counters(benchmark::State& state, const Row& row, const Samples& 
   if (counts.items) set_rate(state, "items_per_second", *counts.items);
   if (counts.flops) {
     set_rate(state, "flops", *counts.flops);
-    const double peak = peaks_.flops(row.device, row.threads, row.precision).rate;
+    const double peak = peaks_.flops(row.device, row.threads * row.ranks_here, row.precision).rate *
+                        std::max(row.ranks, 1) / row.ranks_here;
     if (peak > 0) set_rate(state, "flops_pct_peak", 100 * *counts.flops / peak);
   }
   if (counts.bytes) {

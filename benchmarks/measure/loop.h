@@ -9,6 +9,7 @@
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/machine/peaks.h"
 #include "benchmarks/measure/row_result.h"
+#include "benchmarks/ranks/crew.h"
 #include "benchmarks/rows/rows.h"
 
 namespace fathom::benchmarks {
@@ -24,8 +25,9 @@ class Loop {
   /// Called with a line for the user, outside timed work.
   using Warn = std::function<void(const std::string& line)>;
 
-  Loop(Peaks& peaks, Stage stage, Warn warn = {})
-      : peaks_(peaks), stage_(std::move(stage)), warn_(std::move(warn)) {}
+  /// `crew` runs the rows with ranks; null: there are none.
+  Loop(Peaks& peaks, Stage stage, Warn warn = {}, Crew* crew = nullptr)
+      : peaks_(peaks), stage_(std::move(stage)), warn_(std::move(warn)), crew_(crew) {}
 
   /// The body of the benchmark; adds a pass to the row's record. An exception becomes the row's
   /// error.
@@ -50,6 +52,7 @@ class Loop {
   Peaks& peaks_;
   Stage stage_;
   Warn warn_;
+  Crew* crew_;
   bool warned_ = false;
   std::string subject_;
   std::unique_ptr<Task> task_;

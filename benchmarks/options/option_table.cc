@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kMaxBatch = 1 << 16;
 constexpr int kMaxThreads = 1 << 12;
+constexpr int kMaxRanks = 1 << 12;
 constexpr int64_t kMinReplay = 100;  // Fathom starts to learn after this many frames
 constexpr int64_t kMaxReplay = 10'000'000;
 
@@ -50,6 +51,8 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
   list(app, "--fathom_threads", options.threads,
        "sets the threads of CPU rows (default: 1, 2, 4, ... and all cores)")
       ->check(CLI::Range(1, kMaxThreads));
+  list(app, "--fathom_ranks", options.ranks, "adds rows of several processes that train one model")
+      ->check(CLI::Range(1, kMaxRanks));
   list(app, "--fathom_batch", options.batches,
        "sets the batch sizes of the workloads (default: Fathom's)")
       ->check(CLI::Range(int64_t{1}, kMaxBatch));
@@ -67,7 +70,7 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
       ->check(names(kCacheNames));
   file(app, "--fathom_shapes", options.shapes, "adds rows with the op shapes of this JSON file");
   choice(app, "--fathom_study", raw.study, kStudyNames,
-         "runs the rows for a report, minutes (short) or hours (full); needs --benchmark_out");
+         "runs the rows for a report, in minutes (short) or hours (full)");
   app.add_option("--fathom_explain", raw.explain,
                  "runs a step and its ops, and prints why the step takes its time")
       ->option_text("WORKLOAD/MODE");
@@ -84,6 +87,10 @@ void declare_conditions(CLI::App& app, Options& options, RawOptions& raw) {
          "stores images and filters of convolutions so (default: contiguous)");
   app.add_flag("--fathom_cuda_graph", options.cuda_graph,
                "captures each step on a GPU once, then times replays");
+  app.add_option("--fathom_bucket_mb", options.bucket_mb,
+                 "sets the MiB of gradients that ranks reduce at once (default: 25)")
+      ->option_text("N")
+      ->check(CLI::PositiveNumber);
   app.add_option("--fathom_seed", options.seed, "seeds weights, data and dropout (default: 0)")
       ->option_text("N")
       ->check(CLI::NonNegativeNumber);
@@ -114,17 +121,18 @@ void declare_robustness(CLI::App& app, Options& options, RawOptions& raw) {
   app.option_defaults()->group("Robustness");
   app.add_flag("--fathom_resume", options.resume,
                "keeps the rows in the --benchmark_out file and runs the others");
-  app.add_flag(
-      "--fathom_isolate", options.isolate,
-      "runs each row in its own process: a crash, a hang or lack of memory ends only that row");
+  app.add_flag("--fathom_isolate", options.isolate,
+               "runs each row in its own process: a crash or a hang ends only it");
   app.add_option("--fathom_limit_seconds", options.limit_seconds,
-                 "limits the time of a row, set-up included; implies --fathom_isolate (default: "
-                 "3600)")
+                 "limits a row's time; implies --fathom_isolate (default: 3600)")
       ->option_text("N")
       ->check(CLI::PositiveNumber);
   app.add_option("--fathom_limit_gb", options.limit_gb,
-                 "limits the memory of a row; implies --fathom_isolate (default: the memory free "
-                 "at its start)")
+                 "limits a row's memory; implies --fathom_isolate (default: all free)")
+      ->option_text("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--fathom_rank_seconds", options.rank_seconds,
+                 "limits the wait for another rank (default: 120)")
       ->option_text("N")
       ->check(CLI::PositiveNumber);
   choice(app, "--fathom_machine_check", raw.machine_check, kMachineCheckNames,

@@ -126,6 +126,7 @@ void convert(const RawOptions& raw, Options& options) {
   options.machine_check = value<MachineCheck>(raw.machine_check, kMachineCheckNames);
   refuse_repeats("--fathom_device", options.devices);
   refuse_repeats("--fathom_threads", options.threads);
+  refuse_repeats("--fathom_ranks", options.ranks);
   refuse_repeats("--fathom_batch", options.batches);
   refuse_repeats("--fathom_precision", options.precisions);
   refuse_repeats("--fathom_backend", options.backends);

@@ -13,6 +13,7 @@
 #include "fixtures/data_source.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
+#include "fixtures/ranks/place.h"
 #include "models/layout.h"
 #include "models/mode.h"
 #include "ops/backends/kernel_set.h"
@@ -59,6 +60,10 @@ struct Options {
   std::string kernel_choice;                            ///< file with the choices of tuned steps
   models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
   bool cuda_graph = false;                              ///< replays steps on a GPU as CUDA graphs
+  std::vector<int> ranks;  ///< numbers of ranks of training rows; empty: no rows with ranks
+  std::optional<fixtures::Place> place;  ///< under a launcher
+  double rank_seconds = 120;             ///< longest wait for another rank
+  double bucket_mb = 25;                 ///< MiB of gradients that ranks reduce at once
   uint64_t seed = 0;
   fixtures::DataSource data;
   int64_t replay = 100'000;         ///< frames in the replay memory of fixture rows
@@ -98,6 +103,12 @@ Options parse_options(int argc, char** argv);
 /// Fills empty lists with this machine's defaults. Throws UsageError for a value that this machine
 /// or this build does not support.
 void resolve_for_machine(Options& options);
+
+/// How many of `ranks` ranks share the cores of this process, as far as is known before they join.
+int ranks_here(const Options& options, int ranks);
+
+/// Whether those cores suffice for so many ranks of `threads` threads.
+bool has_cores(const Options& options, int ranks, int threads);
 
 /// The text of --help, at most 100 columns wide.
 std::string options_help();

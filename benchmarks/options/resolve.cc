@@ -80,6 +80,44 @@ void resolve_threads(Options& options) {
   }
 }
 
+constexpr std::array<Conflict, 4> kRankConflicts{{
+    {"--fathom_explain", "which profiles one process"},
+    {"--fathom_study", "whose rows are the same on every machine"},
+    {"--fathom_record", "which measures nothing"},
+    {"--fathom_cuda_graph", "a captured step reduces no gradients"},
+}};
+
+/// Makes the size of a launcher's group the default.
+void resolve_ranks(Options& options) {
+  if (options.ranks.empty() && options.place) options.ranks = {options.place->size};
+  if (options.ranks.empty()) {
+    for (const char* flag : {"--fathom_rank_seconds", "--fathom_bucket_mb"}) {
+      if (options.was_typed(flag)) {
+        throw UsageError(std::string(flag) + ": needs --fathom_ranks or a launcher");
+      }
+    }
+    return;
+  }
+  refuse_conflicts("--fathom_ranks", kRankConflicts, options);
+  if (options.place && options.isolate) {
+    throw UsageError("--fathom_isolate: does not start processes on the hosts of " +
+                     options.place->launcher + "; leave it out, or use --fathom_ranks without " +
+                     options.place->launcher);
+  }
+  for (const int ranks : options.ranks) {
+    const std::string flag = "--fathom_ranks=" + std::to_string(ranks) + ": ";
+    if (options.place && ranks > options.place->size) {
+      throw UsageError(flag + "expected 1 to " + std::to_string(options.place->size) +
+                       ", the processes that " + options.place->launcher + " has started");
+    }
+    if (std::none_of(options.threads.begin(), options.threads.end(),
+                     [&](int threads) { return has_cores(options, ranks, threads); })) {
+      throw UsageError(flag + "this process may use " + std::to_string(fixtures::usable_cores()) +
+                       " cores, expected one for each thread of each rank on this host");
+    }
+  }
+}
+
 void resolve_precisions(Options& options) {
   if (options.precisions.empty()) options.precisions = {fixtures::Precision::kFp32};
   if (holds(options.precisions, fixtures::Precision::kTf32) &&
@@ -187,11 +225,22 @@ void resolve_data(Options& options) {
 
 }  // namespace
 
+int ranks_here(const Options& options, int ranks) {
+  if (!options.place) return ranks;
+  // mpirun and srun give each rank cores of its own, so that these are not to be shared out.
+  return options.place->launcher == "torchrun" ? std::min(ranks, options.place->local_size) : 1;
+}
+
+bool has_cores(const Options& options, int ranks, int threads) {
+  return ranks_here(options, ranks) * threads <= fixtures::usable_cores();
+}
+
 void resolve_for_machine(Options& options) {
   if (options.help || options.models || options.ops) return;
   resolve_gpu(options);
   resolve_devices(options);
   resolve_threads(options);
+  resolve_ranks(options);
   resolve_precisions(options);
   resolve_backends(options);
   resolve_library(options);

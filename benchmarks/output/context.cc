@@ -9,7 +9,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <set>
 
@@ -30,14 +29,6 @@ std::string version_after(const std::string& text, const std::string& marker) {
     const auto begin = at + marker.size();
     if (begin == text.size() || text[begin] < '0' || text[begin] > '9') continue;
     return text.substr(begin, text.find(' ', begin) - begin);
-  }
-  return {};
-}
-
-std::string cpu_model() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
   }
   return {};
 }
@@ -123,7 +114,7 @@ ContextEntries context(const Options& options) {
       {"onednn", ops::onednn::version()},
       {"compiler", kCompiler},
       {"compiler_flags", kCompilerFlags},
-      {"cpu", cpu_model()},
+      {"cpu", fixtures::cpu_model()},
       {"cpu_capability", at::get_cpu_capability()},
       {"affinity", affinity()},
       {"openmp",

@@ -18,7 +18,7 @@ std::map<std::string, PeakKey> keys_of(const std::vector<Row>& rows) {
   std::map<std::string, PeakKey> keys;
   const auto add = [&](const PeakKey& key) { keys.emplace(key.name(), key); };
   for (const auto& row : rows) {
-    if (row.rates.flops) add({row.device, row.threads, row.precision});
+    if (row.rates.flops) add({row.device, row.threads * row.ranks_here, row.precision});
     if (row.rates.bytes) add({row.device, row.threads, std::nullopt});
   }
   return keys;

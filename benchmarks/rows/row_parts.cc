@@ -17,6 +17,30 @@ void add_rows(std::vector<Row>& rows, const Options& options, const std::string&
   }
 }
 
+void add_rank_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
+                   const std::string& tail, const Row& row, bool serial) {
+  for (const int ranks : options.ranks) {
+    for (const int threads : serial ? std::vector<int>{1} : options.threads) {
+      if (!has_cores(options, ranks, threads)) continue;
+      Row& one = rows.emplace_back(row);
+      one.name.assign(head)
+          .append(token("threads", threads))
+          .append(token("ranks", ranks))
+          .append(tail);
+      one.subject = one.name;  // each thread count and each group needs a task of its own
+      one.threads = threads;
+      one.ranks = ranks;
+      if (row.device == fixtures::Device::kCpu) one.ranks_here = ranks_here(options, ranks);
+      one.samples = !options.samples.empty();
+    }
+  }
+}
+
+bool asks_for_ranks(const Options& options, fixtures::Device device) {
+  return !options.ranks.empty() && device == fixtures::Device::kCpu &&
+         std::find(options.devices.begin(), options.devices.end(), device) != options.devices.end();
+}
+
 std::string backend_name(const Options& options, ops::Backend backend) {
   return backend == ops::Backend::kLibrary ? options.library->name : std::string(name(backend));
 }

@@ -32,6 +32,7 @@ void add_fixtures(std::vector<Row>& rows, const Options& options) {
 std::vector<Row> make_rows(const Options& options) {
   std::vector<Row> rows = step_rows(options);
   for (auto& row : op_rows(options)) rows.push_back(std::move(row));
+  for (auto& row : collective_rows(options)) rows.push_back(std::move(row));
   if (!options.explain) add_fixtures(rows, options);
   std::set<std::string> names;
   for (const auto& row : rows) {

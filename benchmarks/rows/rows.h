@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "benchmarks/options/options.h"
-#include "benchmarks/tasks/task.h"
+#include "benchmarks/tasks/rank_task.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
 #include "ops/core/cost.h"
@@ -45,14 +45,19 @@ struct RowOp {
 struct Row {
   std::string name = {};     ///< without kNameSuffix
   std::string subject = {};  ///< the name without threads; rows with the same one share a task
-  int threads = 1;
+  int threads = 1;           ///< of each rank
+  int ranks = 0;             ///< in its group; 0: it runs in one process without a group
+  int ranks_here = 1;        ///< of them, those that share the cores of rank 0
   fixtures::Device device = fixtures::Device::kCpu;
   fixtures::Precision precision = fixtures::Precision::kFp32;
   std::string backend = {};  ///< the token of its name; empty for fixtures
   /// Whether its task changes the process, so that rows after it would measure something else.
   bool own_process = false;
-  std::vector<std::string> switches = {};  ///< options of that process
-  std::function<std::unique_ptr<Task>(const Row&)> make = {};
+  std::vector<std::string> switches = {};                      ///< options of that process
+  std::function<std::unique_ptr<Task>(const Row&)> make = {};  ///< null for a row with ranks
+  /// Makes the task of one rank.
+  std::function<std::unique_ptr<RankTask>(const Row&, std::shared_ptr<const fixtures::Group>)>
+      make_rank = {};
   Rates rates = {};
   Profiling profiling = Profiling::kNone;
   std::function<Counters()> memory = {};  ///< measures the memory of its step; null: not wanted
@@ -72,6 +77,9 @@ std::vector<Row> step_rows(const Options& options);
 
 /// Only the rows of ops. Throws ops::ShapeError for an invalid --fathom_shapes file.
 std::vector<Row> op_rows(const Options& options);
+
+/// Only the rows of collectives, which ranks run: of the gradients and parameters of the workloads.
+std::vector<Row> collective_rows(const Options& options);
 
 /// Filters rows as Google Benchmark does: `filter` is a POSIX extended regular expression that
 /// matches a part of the full name; a leading '-' keeps the rows that do not match. Throws

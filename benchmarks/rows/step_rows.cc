@@ -116,9 +116,11 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
   const bool measures_memory = options.memory && kernels == nullptr;
   const std::string name(workload.name);
   const std::string on = backend_name(options, backend);
-  add_rows(rows, options,
-           name + '/' + std::string(models::name(step.mode)) + token("device", step.device),
-           token("batch", step.batch) + token("precision", step.precision) + token("backend", on),
+  const std::string head =
+      name + '/' + std::string(models::name(step.mode)) + token("device", step.device);
+  const std::string tail =
+      token("batch", step.batch) + token("precision", step.precision) + token("backend", on);
+  add_rows(rows, options, head, tail,
            {.device = step.device,
             .precision = step.precision,
             .backend = on,
@@ -137,6 +139,24 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
             .cuda_graph = graph,
             .cost = rough_cost(workload, step),
             .step = StepName{name, step.mode}});
+  if (step.mode == models::Mode::kInfer || backend != Backend::kTorch ||
+      !asks_for_ranks(options, step.device)) {
+    return;
+  }
+  const auto bucket_bytes = static_cast<int64_t>(options.bucket_mb * (1 << 20));
+  add_rank_rows(rows, options, head, tail,
+                {.device = step.device,
+                 .precision = step.precision,
+                 .backend = on,
+                 .make_rank =
+                     [&workload, step, bucket_bytes](const Row&, const auto& group) {
+                       models::StepOptions in_group = step;
+                       in_group.ranks = {.group = group, .bucket_bytes = bucket_bytes};
+                       return make_rank_model_task(workload, in_group);
+                     },
+                 .rates = {.flops = true},
+                 .cost = rough_cost(workload, step),
+                 .step = StepName{name, step.mode}});
 }
 
 void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,

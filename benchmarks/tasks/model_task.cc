@@ -18,13 +18,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class ModelTask final : public Task {
+/// `Base` is Task or, in a group of ranks, RankTask.
+template <typename Base>
+class ModelTask : public Base {
  public:
+  template <typename... BaseArguments>
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph,
-            std::shared_ptr<const ops::KernelSet> kernels, InstalledKernels installed)
-      : kernels_(std::move(kernels)), installed_(std::move(installed)), step_(row, options) {
+            std::shared_ptr<const ops::KernelSet> kernels, InstalledKernels installed,
+            BaseArguments&&... base)
+      : Base(std::forward<BaseArguments>(base)...),
+        kernels_(std::move(kernels)),
+        installed_(std::move(installed)),
+        step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
-    counts_.items = static_cast<double>(options.batch * items);
+    counts_.items = static_cast<double>(options.ranks.size() * options.batch * items);
     if (!row.content.rate.empty()) {
       counts_.rates.emplace_back(std::string(row.content.rate),
                                  *counts_.items * row.content.per_item);
@@ -41,8 +48,8 @@ class ModelTask final : public Task {
       counts_.working_set = counts_.bytes.value_or(0);
     }
     if (cuda_graph) {
-      run();  // allocates the optimizer's state
-      warm_up_step();
+      ModelTask::run();  // allocates the optimizer's state
+      ModelTask::warm_up_step();
       step_.capture();
       add_to_label("cuda_graph");
     }
@@ -60,7 +67,7 @@ class ModelTask final : public Task {
       const auto& operators = kernels_->replaced ? kernels_->replaced() : step.operators;
       add_to_label(replaced(*kernels_, step_.options().device, operators));
     }
-    const double flops = installed_.flops.value_or(step.flops);
+    const double flops = step_.options().ranks.size() * installed_.flops.value_or(step.flops);
     if (flops == 0) return;
     counts_.flops = flops;
     counts_.counters.emplace_back("flops_per_step", flops);
@@ -110,6 +117,9 @@ class ModelTask final : public Task {
     return counters;
   }
 
+ protected:
+  models::Step& step() { return step_; }
+
  private:
   void add_to_label(const std::string& word) {
     counts_.label += (counts_.label.empty() ? "" : " ") + word;
@@ -122,7 +132,36 @@ class ModelTask final : public Task {
   StepCounts counts_;
 };
 
+class RankModelTask final : public ModelTask<RankTask> {
+ public:
+  RankModelTask(const models::WorkloadRow& row, const models::StepOptions& options)
+      : ModelTask(row, options, /*cuda_graph=*/false, nullptr, {}, options.ranks.group,
+                  options.device) {}
+
+  bool computes() const override { return true; }
+  void run_local() override { step().run_local(); }
+  void equalize() override { step().reduction()->copy_from_rank_0(); }
+  void check_ranks() override { step().reduction()->check_parameters(); }
+
+  Counters watch(int64_t steps) override {
+    models::GradientReduction& reduction = *step().reduction();
+    reduction.watch();
+    for (int64_t i = 0; i < steps; ++i) run();
+    const models::Communication all = reduction.stop_watching();
+    const auto count = static_cast<double>(steps);
+    return {{"comm_us", all.seconds * 1e6 / count},
+            {"overlapped_us", all.overlapped * 1e6 / count},
+            {"gradient_bytes", all.bytes / count},
+            {"buckets", static_cast<double>(all.buckets) / count}};
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<RankTask> make_rank_model_task(const models::WorkloadRow& row,
+                                               const models::StepOptions& options) {
+  return std::make_unique<RankModelTask>(row, options);
+}
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph,
@@ -135,8 +174,8 @@ std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
     malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed
   }
   if (installed.choice) chosen.layout = installed.choice->layout;
-  return std::make_unique<ModelTask>(row, chosen, cuda_graph, std::move(kernels),
-                                     std::move(installed));
+  return std::make_unique<ModelTask<Task>>(row, chosen, cuda_graph, std::move(kernels),
+                                           std::move(installed));
 }
 
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options) {

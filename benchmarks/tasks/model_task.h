@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "benchmarks/tasks/task.h"
+#include "benchmarks/tasks/rank_task.h"
 #include "models/step.h"
 #include "ops/backends/kernel_set.h"
 
@@ -16,6 +16,10 @@ std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph = false,
                                       std::shared_ptr<const ops::KernelSet> kernels = nullptr,
                                       const StepChoice* recorded = nullptr);
+
+/// Makes the task of one rank, which trains in a group.
+std::unique_ptr<RankTask> make_rank_model_task(const models::WorkloadRow& row,
+                                               const models::StepOptions& options);
 
 /// Builds a step of its own and measures its memory by class (models/memory.h).
 Counters memory_counters(const models::WorkloadRow& row, const models::StepOptions& options);

@@ -28,6 +28,9 @@ struct StepCounts {
 class Task {
  public:
   virtual ~Task() = default;
+  /// Called before `steps` calls of run() or warm_up_step() that follow each other. A task of
+  /// several ranks starts these steps on the other ranks.
+  virtual void begin_steps(int64_t /*steps*/) {}
   /// Runs one step. May return before the device has finished.
   virtual void run() = 0;
   /// Runs a warm-up step, in which a task may also count its FLOPs.
@@ -44,6 +47,9 @@ class Task {
   virtual std::optional<StepChoice> choice() const { return {}; }
   /// Runs `steps` more steps; returns the mean time of each phase. Empty for a step of one phase.
   virtual Counters phases_us(int64_t /*steps*/) { return {}; }
+  /// Compares the ranks after the last step and runs more steps; returns what communication adds to
+  /// a step of `step_us` microseconds. Empty for a task without ranks.
+  virtual Counters compare_ranks(double /*step_us*/) { return {}; }
 };
 
 }  // namespace fathom::benchmarks

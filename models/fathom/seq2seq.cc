@@ -203,6 +203,7 @@ class Seq2seq final : public Workload {
   }
 
   void update() override { optimizer_.step(net_->parameters(), last_loss_); }
+  at::Tensor* loss_in_update() override { return &last_loss_; }
   void draw_for_replay() override {
     const ops::Candidates drawn = draw_candidates();
     if (replayed_) {

@@ -2,8 +2,10 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <map>
+#include <thread>
 
 #include "ops/types/table.h"
 
@@ -105,17 +107,24 @@ class Events {
   int64_t suppressed_ = 0;  ///< open events that are nested in a suppressing one, which counts, too
 };
 
-/// Global, because RecordFunction takes plain function pointers. Autograd's thread for a GPU
-/// inherits the callbacks of the thread that waits for it.
+/// Global, because RecordFunction takes plain function pointers.
 Events* events = nullptr;
+std::thread::id observed;
+
+/// Other threads inherit the callbacks of the observed one: autograd's for a GPU, for which it
+/// waits, but also c10d's, which work beside it.
+bool is_observed() {
+  return std::this_thread::get_id() == observed ||
+         torch::autograd::get_current_graph_task_id() != -1;
+}
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  events->start(function);
+  if (is_observed()) events->start(function);
   return nullptr;
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
-  events->end(function);
+  if (is_observed()) events->end(function);
 }
 
 }  // namespace
@@ -123,6 +132,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
 void observe(Observer& observer, const std::function<void()>& work, bool arguments) {
   Events here(observer);
   events = &here;
+  observed = std::this_thread::get_id();
   struct Callbacks {
     at::CallbackHandle handle;
     ~Callbacks() {

@@ -113,7 +113,8 @@ std::vector<RecordedOp> record(const std::function<void()>& step, const NamedTen
 }
 
 std::string shapes_json(const std::string& workload, const std::vector<RecordedOp>& train,
-                        const std::vector<RecordedOp>& infer) {
+                        const std::vector<RecordedOp>& infer,
+                        const std::vector<int64_t>& gradient_buckets) {
   auto rows = train;  // then the ops that only inference runs
   for (const auto& op : infer) {
     if (find_same(train, op) != train.end()) continue;
@@ -141,7 +142,13 @@ std::string shapes_json(const std::string& workload, const std::vector<RecordedO
     for (const auto& [field, value] : row.op.fields) add(field, value);
     lines += (lines.empty() ? "    {" : ",\n    {") + text + '}';
   }
-  return "{\n  \"workload\": \"" + workload + "\",\n  \"rows\": [\n" + lines + "\n  ]\n}\n";
+  std::string buckets;
+  for (const int64_t elements : gradient_buckets) {
+    buckets += (buckets.empty() ? "" : ",") + std::to_string(elements);
+  }
+  if (!buckets.empty()) buckets = "  \"gradient_buckets\": [" + buckets + "],\n";
+  return "{\n  \"workload\": \"" + workload + "\",\n" + buckets + "  \"rows\": [\n" + lines +
+         "\n  ]\n}\n";
 }
 
 }  // namespace fathom::ops

@@ -27,7 +27,9 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 std::vector<RecordedOp> record(const std::function<void()>& step, const NamedTensors& parameters);
 
 /// The text of a shapes file (shapes.h) for a training step and an inference step of `workload`.
+/// `gradient_buckets` are elements; it is left out where it is empty.
 std::string shapes_json(const std::string& workload, const std::vector<RecordedOp>& train,
-                        const std::vector<RecordedOp>& infer);
+                        const std::vector<RecordedOp>& infer,
+                        const std::vector<int64_t>& gradient_buckets = {});
 
 }  // namespace fathom::ops

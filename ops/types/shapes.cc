@@ -16,6 +16,8 @@
 namespace fathom::ops {
 namespace {
 
+constexpr const char* kGradientBuckets = "gradient_buckets";
+
 nlohmann::json parsed(std::string_view text, const std::string& place) {
   try {
     return nlohmann::json::parse(text);
@@ -107,6 +109,7 @@ std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& pat
   const nlohmann::json document = parsed(text, path);
   FieldReader file(document, path);
   const std::string workload = name_part(file, "workload");
+  if (file.has(kGradientBuckets)) file.list(kGradientBuckets);  // no op
   const auto& rows = file.list("rows");
   file.done();
   std::vector<ShapeRow> parsed;
@@ -142,6 +145,12 @@ std::vector<ShapeRow> embedded_shapes(std::string_view workload) {
   const std::string_view text = embedded_text(workload);
   if (text.empty()) return {};
   return parse_shapes(text, "ops/shapes/" + std::string(workload) + ".json");
+}
+
+std::vector<int64_t> embedded_gradient_buckets(std::string_view workload) {
+  const std::string_view text = embedded_text(workload);
+  if (text.empty()) return {};
+  return nlohmann::json::parse(text).value(kGradientBuckets, std::vector<int64_t>{});
 }
 
 }  // namespace fathom::ops

@@ -46,4 +46,8 @@ std::string_view embedded_text(std::string_view workload);
 /// The rows of that file.
 std::vector<ShapeRow> embedded_shapes(std::string_view workload);
 
+/// Its "gradient_buckets": the elements of the buckets in which ranks reduce the dense gradients of
+/// a training step, in that order. Empty where it has none.
+std::vector<int64_t> embedded_gradient_buckets(std::string_view workload);
+
 }  // namespace fathom::ops

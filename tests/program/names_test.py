@@ -1,7 +1,8 @@
 """Names are an interface: whoever changes one changes tests/names.txt and lists it in docs/results.md.
 
 A line of tests/names.txt is a family of names. {a,b} stands for a and for b; <row> stands for workload, layer and pass of
-each row of the op type in ops/shapes/, <row without field> for those that do not set the field. To write the lines anew:
+each row of the op type in ops/shapes/, <row without field> for those that do not set the field. Collectives have rows for the
+files with gradient buckets. To write the lines anew:
 FATHOM_WRITE_NAMES=1 tests/run tests/program/names_test.py
 """
 
@@ -18,6 +19,7 @@ from program import ROOT, WITHOUT_GPU, run
 
 FILE = ROOT / "tests/names.txt"
 SUFFIX = "/process_time/real_time"
+MOVES = ("all_gather", "reduce_scatter", "broadcast")
 AXES = (r"^\w+/(train|infer)/", r"precision:(\w+)", r"backend:(\w+)")  # what braces hold
 
 
@@ -30,6 +32,11 @@ def recorded():
         for row in shapes["rows"]:
             key = f"{shapes['workload']}/{row['layer']}/{row['pass']}"
             types.setdefault(row["op"], {})[key] = row
+        buckets = shapes.get("gradient_buckets", [])
+        parts = ["gradients", *(f"bucket{place}" for place, _ in enumerate(buckets))]
+        for op, layers in (("all_reduce", parts), *((op, ["parameters"]) for op in MOVES)):
+            for layer in layers if buckets else []:
+                types.setdefault(op, {})[f"{shapes['workload']}/{layer}/update"] = {}
     return types
 
 
@@ -92,7 +99,7 @@ def listed_on(device, precisions, *options):
 
 def listed():
     """The program's names, with those of oneDNN's bf16, which some CPUs lack."""
-    names = listed_on("cpu", "fp32,bf16", "--fathom_threads=1")
+    names = listed_on("cpu", "fp32,bf16", "--fathom_threads=1", "--fathom_ranks=1")
     names += listed_on("cuda", "fp32,tf32,bf16")
     vendor = [name for name in names if "/backend:onednn/" in name]
     bf16 = [name.replace("/precision:fp32/", "/precision:bf16/") for name in vendor]

@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "benchmarks/ranks/crew.h"
+#include "benchmarks/ranks/perform.h"
+#include "fixtures/machine/device.h"
+#include "fixtures/ranks/cpu_shares.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+/// What a rank holds for the row that runs.
+struct Work {
+  std::unique_ptr<RankTask> task;
+  const fixtures::RankStore& store;
+  fixtures::GroupOptions options;
+
+  void build(const Command& command, const std::vector<Row>& rows) {
+    const auto row = std::find_if(rows.begin(), rows.end(),
+                                  [&](const Row& one) { return one.name == command.row; });
+    if (row == rows.end()) throw std::runtime_error("has no row " + command.row);
+    fixtures::bind_process(command.cpus);
+    fixtures::set_threads(row->threads);
+    options.name = "group" + std::to_string(command.number);
+    options.size = row->ranks;
+    task = row->make_rank(*row, std::make_shared<const fixtures::Group>(store, options));
+  }
+};
+
+Answer answer(Work& work, const Command& command, const std::vector<Row>& rows) {
+  try {
+    if (command.order == Order::kBuild) {
+      work.build(command, rows);
+      return {};
+    }
+    if (work.task == nullptr) throw std::logic_error("this rank has no task");
+    return {.value = perform(*work.task, command)};
+  } catch (const std::exception& error) {
+    work.task.reset();  // closes the connections, so that no other rank waits for this one
+    return failed_answer(error);
+  }
+}
+
+Command next(const fixtures::Group& control, std::chrono::milliseconds patience) {
+  std::string message;
+  try {
+    message = control.receive(0, patience);
+  } catch (const std::exception& error) {
+    throw RankLost("rank 0 was lost: " + failed_answer(error).error);
+  }
+  return read_command(message);
+}
+
+}  // namespace
+
+int follow(const fixtures::Place& place, const Options& options, const std::vector<Row>& rows) {
+  const std::chrono::milliseconds timeout(std::llround(options.rank_seconds * 1e3));
+  const std::chrono::milliseconds a_row(std::llround(options.limit_seconds * 1e3));
+  const auto store = fixtures::RankStore::connect(place.address, place.port, timeout,
+                                                  place.has_store ? place.attempt : "");
+  store.set("rank/" + std::to_string(place.rank), text(own_facts(options, rows)));
+  const std::string refusal = store.get("refusal");
+  if (!refusal.empty()) {
+    store.set("rank/" + std::to_string(place.rank) + "/refused", "");
+    throw std::runtime_error("rank 0 ends the run: " + refusal);
+  }
+  const fixtures::GroupOptions control_options{.name = "control",
+                                               .rank = place.rank,
+                                               .size = place.size,
+                                               .address = fixtures::address_towards(place.address),
+                                               .timeout = timeout};
+  const fixtures::Group control(store, control_options);
+  Work work{.task = nullptr, .store = store, .options = control_options};
+  for (;;) {
+    const Command command = next(control, a_row);
+    if (command.order == Order::kEnd) return static_cast<int>(command.number);
+    if (command.order == Order::kRest) continue;
+    if (command.order == Order::kForget) {
+      work.task.reset();
+      continue;
+    }
+    control.send(0, text(answer(work, command, rows)));
+  }
+}
+
+}  // namespace fathom::benchmarks

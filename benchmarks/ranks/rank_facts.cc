@@ -1,0 +1,76 @@
+#include "benchmarks/ranks/rank_facts.h"
+
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "fixtures/machine/cpus.h"
+#include "fixtures/random.h"
+#include "git_commit.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string first_line_of(const char* path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
+/// The arguments, without the path of the program.
+std::string arguments(const Options& options) {
+  const auto space = options.command_line.find(' ');
+  return space == std::string::npos ? "" : options.command_line.substr(space + 1);
+}
+
+std::string hash(const std::vector<Row>& rows) {
+  std::string names;
+  for (const auto& row : rows) names += row.name + '\n';
+  return std::to_string(fixtures::seed_for(0, names));
+}
+
+}  // namespace
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, cpu, cpus, build, options, rows)
+
+RankFacts own_facts(const Options& options, const std::vector<Row>& rows) {
+  return {.host = host_name(),
+          .machine = first_line_of("/proc/sys/kernel/random/boot_id"),
+          .cpu = fixtures::cpu_model(),
+          .cpus = fixtures::usable_cpus(),
+          .build = std::string(FATHOM_GIT_COMMIT) + " with LibTorch " + TORCH_VERSION,
+          .options = arguments(options),
+          .rows = hash(rows)};
+}
+
+std::string text(const RankFacts& facts) { return nlohmann::json(facts).dump(); }
+
+RankFacts read_facts(const std::string& text) {
+  return nlohmann::json::parse(text).get<RankFacts>();
+}
+
+std::string difference(const RankFacts& rank0, const RankFacts& other) {
+  const auto differs = [](const char* what, const std::string& found, const std::string& expected) {
+    return std::string(what) + ' ' + found + ", expected that of rank 0, " + expected;
+  };
+  if (rank0.build != other.build) return differs("runs the build", other.build, rank0.build);
+  if (rank0.options != other.options) {
+    return differs("got the arguments", other.options, rank0.options);
+  }
+  if (rank0.rows != other.rows) {
+    return "has other rows than rank 0, expected the same devices and as many cores";
+  }
+  return {};
+}
+
+}  // namespace fathom::benchmarks

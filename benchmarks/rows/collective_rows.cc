@@ -1,0 +1,54 @@
+#include <numeric>
+
+#include "benchmarks/rows/row_parts.h"
+#include "benchmarks/rows/rows.h"
+#include "benchmarks/tasks/collective_task.h"
+#include "models/table.h"
+#include "ops/types/shapes.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using fixtures::Device;
+
+void add_collective(std::vector<Row>& rows, const Options& options, Collective collective,
+                    std::string_view workload, const std::string& what, int64_t elements) {
+  const std::string head = "op/" + std::string(name(collective)) + '/' + std::string(workload) +
+                           '/' + what + "/update" + token("device", Device::kCpu);
+  const std::string tail = token("precision", fixtures::Precision::kFp32) +
+                           token("cache", Cache::kHot) + token("backend", "gloo");
+  add_rank_rows(rows, options, head, tail,
+                {.device = Device::kCpu,
+                 .backend = "gloo",
+                 .make_rank =
+                     [collective, elements](const Row& row, const auto& group) {
+                       return make_collective_task(collective, elements, group, row.device);
+                     }},
+                /*serial=*/true);
+}
+
+}  // namespace
+
+std::vector<Row> collective_rows(const Options& options) {
+  std::vector<Row> rows;
+  if (!asks_for_ranks(options, Device::kCpu) || !options.backends.empty()) return rows;
+  for (const auto& workload : models::workloads()) {
+    const auto buckets = ops::embedded_gradient_buckets(workload.name);
+    if (buckets.empty()) continue;
+    const auto add = [&](Collective collective, const std::string& what, int64_t elements) {
+      add_collective(rows, options, collective, workload.name, what, elements);
+    };
+    add(Collective::kAllReduce, "gradients",
+        std::accumulate(buckets.begin(), buckets.end(), int64_t{0}));
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      add(Collective::kAllReduce, "bucket" + std::to_string(i), buckets[i]);
+    }
+    for (const auto collective :
+         {Collective::kAllGather, Collective::kReduceScatter, Collective::kBroadcast}) {
+      add(collective, "parameters", workload.parameters);
+    }
+  }
+  return rows;
+}
+
+}  // namespace fathom::benchmarks
