@@ -5,11 +5,15 @@
     results/against_pytorch.py vgg/train --backend tuned --modes eager channels_last compile
     results/against_pytorch.py op/nms/faster_rcnn/anchor_boxes/forward
     results/against_pytorch.py vgg/train --device cuda --precision fp32 bf16
+    results/against_pytorch.py vgg/train --ranks 2
 
 Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
 version of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with
 its range over the rounds. A mode of PyTorch that fails, or does not end within --limit seconds, gets a line that says
 so; the exit code is then 1.
+
+With --ranks, both average the gradients over that many processes of this host through Gloo, PyTorch's Python with
+DistributedDataParallel. Each process has its share of the CPUs.
 """
 
 import argparse
@@ -20,58 +24,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import eager_steps
+from eager_steps.ranks import run_on_ranks
 from eager_steps.step import MODES
+from eager_steps.timing import print_time
 from fathom_runs.benchmarks import read
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BURST_SECONDS = 0.05  # on a GPU: the host launches the steps of a burst without waiting
-LONG_SECONDS = 10  # of a step whose warm-up is one step, and of which three are timed
-
-
-def prepare(torch, device, precision, threads):
-    """Settings of a user who wants fast steps at this precision. Returns a function that makes the step's context."""
-    torch.set_num_threads(threads)
-    torch.set_default_device(device)
-    torch.manual_seed(0)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
-    torch.backends.cudnn.benchmark = True
-    return lambda: torch.autocast(device, torch.bfloat16, enabled=precision == "bf16")
-
-
-def time_pytorch(row, mode, device, precision, threads):
-    """Median milliseconds.
-
-    Warms up with three steps, then times at least five bursts and two seconds. Of a long step: one, then three.
-    """
-    import torch
-
-    context = prepare(torch, device, precision, threads)
-    step = eager_steps.ROWS[row](torch)
-    if mode != "eager":
-        if not hasattr(step, "use"):
-            sys.exit(f"{row}: not written for mode {mode}, expected eager")
-        step.use(mode)
-
-    def milliseconds(steps):
-        begin = time.perf_counter()
-        for _ in range(steps):
-            with context():
-                step()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        return (time.perf_counter() - begin) * 1e3 / steps
-
-    long = milliseconds(1) > LONG_SECONDS * 1e3
-    if not long:
-        milliseconds(2)
-    steps = 1 if device == "cpu" else max(1, round(BURST_SECONDS * 1e3 / milliseconds(3)))
-    times = []
-    while len(times) < (3 if long else 5) or sum(times) * steps < 2000:
-        times.append(milliseconds(steps))
-    return statistics.median(times)
+PROGRAM = pathlib.Path(sys.argv[0]).stem
 
 
 class Failed(Exception):
@@ -86,25 +47,28 @@ def output(command, limit=None):
             list(map(str, command)), capture_output=True, text=True, timeout=limit
         )
     except subprocess.TimeoutExpired:
-        raise Failed(f"against_pytorch: not ended in {limit} s: {words}") from None
+        raise Failed(f"{PROGRAM}: not ended in {limit} s: {words}") from None
     if done.returncode:
-        message = "".join(line + "\n" for line in done.stderr.splitlines()[-1:])
-        raise Failed(f"{message}against_pytorch: exit code {done.returncode} of {words}")
+        message = "".join(line + "\n" for line in done.stderr.rstrip().splitlines()[-1:])
+        raise Failed(f"{message}{PROGRAM}: exit code {done.returncode} of {words}")
     return done.stdout
 
 
 def pytorch_milliseconds(row, mode, arguments, precision):
     command = [sys.executable, __file__, row, "--threads", str(arguments.threads), "--time", mode]
     command += ["--device", arguments.device, "--precision", precision]
+    if arguments.ranks:
+        command += ["--ranks", str(arguments.ranks)]
     return float(output(command, arguments.limit))
 
 
 def our_milliseconds(row, arguments, precision):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
+        ranks = f".*/ranks:{arguments.ranks}/" if arguments.ranks else ""
         command = [
             arguments.program,
-            f"--benchmark_filter=^{row}/",
+            f"--benchmark_filter=^{row}/{ranks}",
             f"--fathom_device={arguments.device}",
             f"--fathom_precision={precision}",
             "--benchmark_min_time=2",
@@ -114,6 +78,8 @@ def our_milliseconds(row, arguments, precision):
             command.append(f"--fathom_threads={arguments.threads}")
         if arguments.backend:
             command.append(f"--fathom_backend={arguments.backend}")
+        if arguments.ranks:
+            command.append(f"--fathom_ranks={arguments.ranks}")
         output(command)
         # An op has a row for each backend. The steps run one of them.
         result = max(read(out).measured, key=lambda one: one.median("in_steps", 0))
@@ -136,6 +102,7 @@ def parsed():
         "--precision", nargs="+", choices=("fp32", "tf32", "bf16"), default=["fp32"]
     )
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--ranks", type=int, help="processes that train together; only on CPUs")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
     parser.add_argument("--backend", choices=("torch", "onednn", "tuned"), help="of our rows")
@@ -156,7 +123,12 @@ def parsed():
         help="also write the times as JSON lines",
     )
     parser.add_argument("--time", choices=MODES, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.ranks is not None:
+        wrong = [row for row in arguments.rows if not row.endswith("/train")]
+        if arguments.ranks < 1 or arguments.device != "cpu" or wrong:
+            parser.error("--ranks: expected 1 or more, --device cpu and rows of training")
+    return arguments
 
 
 def compare(row, precision, arguments):
@@ -189,15 +161,21 @@ def line(ours, times):
 def main():
     arguments = parsed()
     if arguments.time:
-        (row,), (precision,) = arguments.rows, arguments.precision
-        print(time_pytorch(row, arguments.time, arguments.device, precision, arguments.threads))
+        of = (*arguments.rows, arguments.time, arguments.device, *arguments.precision)
+        if arguments.ranks:
+            run_on_ranks(arguments.ranks, print_time, *of, arguments.threads)
+        else:
+            print_time(*of, arguments.threads)
         return
     failed = False
     for row, precision in itertools.product(arguments.rows, arguments.precision):
         ours, theirs = compare(row, precision, arguments)
         for mode, times in theirs.items():
-            about = f"{row}, {arguments.device}, {arguments.threads} threads, {precision}, {mode}"
+            ranks = f"{arguments.ranks} ranks, " if arguments.ranks else ""
+            about = f"{row}, {arguments.device}, {ranks}{arguments.threads} threads, "
+            about += f"{precision}, {mode}"
             found = {"row": row, "precision": precision, "mode": mode, "ours_ms": ours}
+            found |= {"ranks": arguments.ranks} if arguments.ranks else {}
             if isinstance(times, str):
                 failed = True
                 print(f"{about}: failed\n{times}", file=sys.stderr)

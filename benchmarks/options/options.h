@@ -63,6 +63,7 @@ struct Options {
   std::vector<int> ranks;  ///< numbers of ranks of training rows; empty: no rows with ranks
   std::optional<fixtures::Place> place;  ///< under a launcher
   double rank_seconds = 120;             ///< longest wait for another rank
+  std::size_t gpus = 0;                  ///< of this host, for its ranks
   double bucket_mb = 25;                 ///< MiB of gradients that ranks reduce at once
   uint64_t seed = 0;
   fixtures::DataSource data;
@@ -106,6 +107,9 @@ void resolve_for_machine(Options& options);
 
 /// How many of `ranks` ranks share the cores of this process, as far as is known before they join.
 int ranks_here(const Options& options, int ranks);
+
+/// Whether this host has a GPU for each of those among `ranks` ranks that run on it.
+bool has_gpus(const Options& options, int ranks);
 
 /// Whether those cores suffice for so many ranks of `threads` threads.
 bool has_cores(const Options& options, int ranks, int threads);

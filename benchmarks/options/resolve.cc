@@ -31,9 +31,18 @@ std::vector<int> default_threads(int cores) {
   return {counts.begin(), counts.end()};
 }
 
-/// Makes the GPU of --fathom_gpu the only one.
-void resolve_gpu(const Options& options) {
-  if (!options.was_typed("--fathom_gpu")) return;
+/// Makes the GPU of --fathom_gpu the only one; without it, ranks of one host take one each.
+void resolve_gpu(Options& options) {
+  const bool ranks = options.place || !options.ranks.empty();
+  if (ranks && fixtures::cuda_driver() != nullptr) options.gpus = fixtures::visible_gpus().size();
+  if (!options.was_typed("--fathom_gpu")) {
+    if (options.place && options.gpus > 0) {
+      const auto own = static_cast<std::size_t>(options.place->local_rank) % options.gpus;
+      fixtures::choose_gpu(std::to_string(own));
+    }
+    return;
+  }
+  options.gpus = 1;
   const std::string flag = "--fathom_gpu=" + options.gpu + ": ";
   if (!options.devices.empty() && !holds(options.devices, fixtures::Device::kCuda))
     throw UsageError(flag + "needs cuda in --fathom_device");
@@ -229,6 +238,11 @@ int ranks_here(const Options& options, int ranks) {
   if (!options.place) return ranks;
   // mpirun and srun give each rank cores of its own, so that these are not to be shared out.
   return options.place->launcher == "torchrun" ? std::min(ranks, options.place->local_size) : 1;
+}
+
+bool has_gpus(const Options& options, int ranks) {
+  const int here = options.place ? std::min(ranks, options.place->local_size) : ranks;
+  return static_cast<std::size_t>(here) <= options.gpus;
 }
 
 bool has_cores(const Options& options, int ranks, int threads) {

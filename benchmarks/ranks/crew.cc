@@ -82,7 +82,7 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
     try {
       member.facts = read_facts(store.get(key(rank)));
     } catch (const std::exception&) {
-      const std::string end = fate(rank);
+      const std::string end = end_of(rank);
       throw std::runtime_error("rank " + std::to_string(rank) + " did not join" +
                                (end.empty()
                                     ? " within the " + std::to_string(timeout_.count() / 1000) +
@@ -146,7 +146,8 @@ void Crew::invite(const Row& row) {
 
 std::shared_ptr<const fixtures::Group> Crew::connect(const Row& row) const {
   return std::make_shared<const fixtures::Group>(
-      *store_, fixtures::GroupOptions{.name = "group" + std::to_string(groups_),
+      *store_, fixtures::GroupOptions{.device = row.device,
+                                      .name = "group" + std::to_string(groups_),
                                       .rank = 0,
                                       .size = row.ranks,
                                       .address = address_,
@@ -189,29 +190,27 @@ void Crew::send(int rank, const Command& command) const {
 
 std::vector<Answer> Crew::answers(const Row& row, const std::exception* own) {
   std::vector<Answer> all{own == nullptr ? Answer{} : failed_answer(*own)};
-  std::vector<int> lost;
+  std::string lost;
   auto patience = timeout_;
-  if (control_ == nullptr)
+  if (control_ == nullptr) {
     throw std::runtime_error(own == nullptr ? "no rank is left" : own->what());
+  }
   for (int rank = 1; rank < row.ranks; ++rank) {
     try {
       all.push_back(read_answer(control_->receive(rank, patience)));
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
       all.emplace_back();
-      lost.push_back(rank);
+      lost += (lost.empty() ? "" : "; ") + who(rank) + fate(rank, error);
       patience = kGrace;  // the others have had the time to answer
     }
   }
   if (!lost.empty()) {
-    std::string what;
-    for (const int rank : lost) {
-      const std::string end = fate(rank);
-      what += (what.empty() ? "" : "; ") + who(rank) +
-              (end.empty() ? " does not answer" : " was lost: " + end);
+    if (options_.place) {
+      lost_ = lost + ", in " + row.name;
+      warn_(lost_);  // at once: a launcher may end this process now
     }
-    if (options_.place) lost_ = what + ", in " + row.name;
-    this->end(4);
-    throw std::runtime_error(what);
+    end(4);
+    throw std::runtime_error(lost);
   }
   for (const auto kind : {Answer::Kind::kFailed, Answer::Kind::kCutOff}) {
     for (int rank = 0; rank < row.ranks; ++rank) {
@@ -235,12 +234,26 @@ std::string Crew::who(int rank) const {
 
 /// How a rank that this process started has ended; empty where it has not, or where a launcher
 /// started it.
-std::string Crew::fate(int rank) {
+std::string Crew::end_of(int rank) {
   Member& member = members_[static_cast<std::size_t>(rank)];
   int status = 0;
   if (member.process == 0 || waitpid(member.process, &status, WNOHANG) != member.process) return {};
   member.process = 0;
   return fixtures::process_end(status);
+}
+
+/// What became of a rank from which nothing was received.
+std::string Crew::fate(int rank, const std::exception& error) {
+  const bool silent = std::string_view(error.what()).find("Timed out") != std::string_view::npos;
+  std::string end = end_of(rank);
+  // Its connections close a little before the process has ended.
+  const bool ours = members_[static_cast<std::size_t>(rank)].process != 0;
+  for (int i = 0; ours && !silent && end.empty() && i < 100; ++i) {
+    std::this_thread::sleep_for(10ms);
+    end = end_of(rank);
+  }
+  if (!end.empty()) return " was lost: " + end;
+  return silent ? " does not answer" : " was lost: " + failed_answer(error).error;
 }
 
 void Crew::end(int exit_code) {
@@ -273,7 +286,7 @@ std::vector<std::pair<std::string, std::string>> Crew::context() const {
   return {{"ranks", std::to_string(size_)},
           {"hosts", std::to_string(hosts.size())},
           {"launcher", options_.place ? options_.place->launcher : "fathom_bench"},
-          {"rank_cpus", models}};
+          {"rank_cpu_models", models}};
 }
 
 }  // namespace fathom::benchmarks

@@ -66,7 +66,8 @@ class Crew {
   void wait_for_readers(const fixtures::RankStore& store) const;
   void send(int rank, const Command& command) const;
   std::vector<int> share_of(int rank, const Row& row) const;
-  std::string fate(int rank);
+  std::string end_of(int rank);
+  std::string fate(int rank, const std::exception& error);
   void end(int exit_code);
 
   const Options& options_;

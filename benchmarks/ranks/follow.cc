@@ -24,6 +24,7 @@ struct Work {
     fixtures::set_threads(row->threads);
     options.name = "group" + std::to_string(command.number);
     options.size = row->ranks;
+    options.device = row->device;
     task = row->make_rank(*row, std::make_shared<const fixtures::Group>(store, options));
   }
 };
@@ -42,14 +43,14 @@ Answer answer(Work& work, const Command& command, const std::vector<Row>& rows) 
   }
 }
 
-Command next(const fixtures::Group& control, std::chrono::milliseconds patience) {
-  std::string message;
+/// Does `work`, which needs rank 0.
+template <typename Work>
+auto with_rank_0(Work work) {
   try {
-    message = control.receive(0, patience);
+    return work();
   } catch (const std::exception& error) {
     throw RankLost("rank 0 was lost: " + failed_answer(error).error);
   }
-  return read_command(message);
 }
 
 }  // namespace
@@ -73,14 +74,15 @@ int follow(const fixtures::Place& place, const Options& options, const std::vect
   const fixtures::Group control(store, control_options);
   Work work{.task = nullptr, .store = store, .options = control_options};
   for (;;) {
-    const Command command = next(control, a_row);
+    const Command command = read_command(with_rank_0([&] { return control.receive(0, a_row); }));
     if (command.order == Order::kEnd) return static_cast<int>(command.number);
     if (command.order == Order::kRest) continue;
     if (command.order == Order::kForget) {
       work.task.reset();
       continue;
     }
-    control.send(0, text(answer(work, command, rows)));
+    const std::string reply = text(answer(work, command, rows));
+    with_rank_0([&] { control.send(0, reply); });
   }
 }
 

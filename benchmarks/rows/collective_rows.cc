@@ -13,25 +13,28 @@ using fixtures::Device;
 
 void add_collective(std::vector<Row>& rows, const Options& options, Collective collective,
                     std::string_view workload, const std::string& what, int64_t elements) {
-  const std::string head = "op/" + std::string(name(collective)) + '/' + std::string(workload) +
-                           '/' + what + "/update" + token("device", Device::kCpu);
-  const std::string tail = token("precision", fixtures::Precision::kFp32) +
-                           token("cache", Cache::kHot) + token("backend", "gloo");
-  add_rank_rows(rows, options, head, tail,
-                {.device = Device::kCpu,
-                 .backend = "gloo",
-                 .make_rank =
-                     [collective, elements](const Row& row, const auto& group) {
-                       return make_collective_task(collective, elements, group, row.device);
-                     }},
-                /*serial=*/true);
+  for (const Device device : options.devices) {
+    const std::string backend = device == Device::kCpu ? "gloo" : "nccl";
+    const std::string head = "op/" + std::string(name(collective)) + '/' + std::string(workload) +
+                             '/' + what + "/update" + token("device", device);
+    const std::string tail = token("precision", fixtures::Precision::kFp32) +
+                             token("cache", Cache::kHot) + token("backend", backend);
+    add_rank_rows(rows, options, head, tail,
+                  {.device = device,
+                   .backend = backend,
+                   .make_rank =
+                       [collective, elements](const Row& row, const auto& group) {
+                         return make_collective_task(collective, elements, group, row.device);
+                       }},
+                  /*serial=*/true);
+  }
 }
 
 }  // namespace
 
 std::vector<Row> collective_rows(const Options& options) {
   std::vector<Row> rows;
-  if (!asks_for_ranks(options, Device::kCpu) || !options.backends.empty()) return rows;
+  if (options.ranks.empty() || !options.backends.empty()) return rows;
   for (const auto& workload : models::workloads()) {
     const auto buckets = ops::embedded_gradient_buckets(workload.name);
     if (buckets.empty()) continue;

@@ -19,9 +19,10 @@ void add_rows(std::vector<Row>& rows, const Options& options, const std::string&
 
 void add_rank_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
                    const std::string& tail, const Row& row, bool serial) {
+  const bool on_cpu = row.device == fixtures::Device::kCpu;
   for (const int ranks : options.ranks) {
-    for (const int threads : serial ? std::vector<int>{1} : options.threads) {
-      if (!has_cores(options, ranks, threads)) continue;
+    for (const int threads : serial || !on_cpu ? std::vector<int>{1} : options.threads) {
+      if (on_cpu ? !has_cores(options, ranks, threads) : !has_gpus(options, ranks)) continue;
       Row& one = rows.emplace_back(row);
       one.name.assign(head)
           .append(token("threads", threads))
@@ -30,15 +31,10 @@ void add_rank_rows(std::vector<Row>& rows, const Options& options, const std::st
       one.subject = one.name;  // each thread count and each group needs a task of its own
       one.threads = threads;
       one.ranks = ranks;
-      if (row.device == fixtures::Device::kCpu) one.ranks_here = ranks_here(options, ranks);
+      if (on_cpu) one.ranks_here = ranks_here(options, ranks);
       one.samples = !options.samples.empty();
     }
   }
-}
-
-bool asks_for_ranks(const Options& options, fixtures::Device device) {
-  return !options.ranks.empty() && device == fixtures::Device::kCpu &&
-         std::find(options.devices.begin(), options.devices.end(), device) != options.devices.end();
 }
 
 std::string backend_name(const Options& options, ops::Backend backend) {

@@ -30,12 +30,9 @@ void add_rows(std::vector<Row>& rows, const Options& options, const std::string&
               const std::string& tail, const Row& row, bool serial = false);
 
 /// Adds `row` once for each number of ranks and each thread count for which the cores suffice; if
-/// `serial`, only with one thread.
+/// `serial`, only with one thread; on GPUs, where this host has enough of them.
 void add_rank_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
                    const std::string& tail, const Row& row, bool serial = false);
-
-/// Whether there are rows with ranks on the device.
-bool asks_for_ranks(const Options& options, fixtures::Device device);
 
 /// A backend's name in the names of rows.
 std::string backend_name(const Options& options, ops::Backend backend);

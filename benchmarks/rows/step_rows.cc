@@ -139,10 +139,7 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
             .cuda_graph = graph,
             .cost = rough_cost(workload, step),
             .step = StepName{name, step.mode}});
-  if (step.mode == models::Mode::kInfer || backend != Backend::kTorch ||
-      !asks_for_ranks(options, step.device)) {
-    return;
-  }
+  if (step.mode == models::Mode::kInfer || backend != Backend::kTorch) return;
   const auto bucket_bytes = static_cast<int64_t>(options.bucket_mb * (1 << 20));
   add_rank_rows(rows, options, head, tail,
                 {.device = step.device,

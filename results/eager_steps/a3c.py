@@ -64,6 +64,7 @@ def a3c(torch, mode, batch=32, steps=5):
 
     return Training(
         torch,
+        net,
         torch.optim.RMSprop(net.parameters(), 7e-4, alpha=0.99, eps=0.1),
         lambda: actor_critic_loss(torch, net, latest, seen, taken, earned, ended),
         prepare,

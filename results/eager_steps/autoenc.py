@@ -30,4 +30,4 @@ def autoenc(torch, mode):
         divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum(1).mean()
         return 0.5 * (made - pixels).square().sum() + divergence
 
-    return Training(torch, torch.optim.Adam(net.parameters(), 1e-3), loss)
+    return Training(torch, net, torch.optim.Adam(net.parameters(), 1e-3), loss)

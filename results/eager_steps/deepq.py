@@ -24,4 +24,4 @@ def deepq(torch, mode):
         return nn.functional.huber_loss(value, aim, reduction="sum")
 
     optimizer = torch.optim.RMSprop(net.parameters(), 2.5e-4, alpha=0.95, eps=0.1)
-    return Training(torch, optimizer, loss, images=[states])
+    return Training(torch, net, optimizer, loss, images=[states])

@@ -95,4 +95,4 @@ def deepspeech2(torch, mode, batch=4, frames=1300):
         torch.nn.utils.clip_grad_norm_(net.parameters(), 400)
 
     optimizer = torch.optim.SGD(net.parameters(), 3e-4, momentum=0.9, nesterov=True)
-    return Training(torch, optimizer, loss, prepare)
+    return Training(torch, net, optimizer, loss, prepare)

@@ -156,4 +156,4 @@ def faster_rcnn(torch, mode):
     classes = torch.randint(1, sizes.classes, (objects,))
     trained = [one for one in net.parameters() if one.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=0.001, momentum=0.9, weight_decay=5e-4)
-    return Training(torch, optimizer, lambda: detection_loss(net, images, boxes, classes))
+    return Training(torch, net, optimizer, lambda: detection_loss(net, images, boxes, classes))

@@ -136,7 +136,7 @@ def gpt2(tokens, torch, mode, batch=4):
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
 
-    return Training(torch, optimizer(torch, net), lambda: net.loss(ids, labels), prepare)
+    return Training(torch, net, optimizer(torch, net), lambda: net.loss(ids, labels), prepare)
 
 
 def gpt2_decode(torch, mode, batch=4, tokens=512):

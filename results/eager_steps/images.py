@@ -120,5 +120,5 @@ def image_step(network, batch, torch, mode, side=224):
         return Inference(torch, net.eval(), images)
     optimizer = torch.optim.SGD(net.parameters(), **options)
     return Training(
-        torch, optimizer, lambda: image_loss(torch, net, images, labels), images=[images]
+        torch, net, optimizer, lambda: image_loss(torch, net, images, labels), images=[images]
     )

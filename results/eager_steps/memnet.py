@@ -47,4 +47,4 @@ def memnet(torch, mode):
     def loss():
         return nn.functional.cross_entropy(net(stories, questions), answers, reduction="sum")
 
-    return Training(torch, torch.optim.Adam(net.parameters(), 0.01), loss, prepare)
+    return Training(torch, net, torch.optim.Adam(net.parameters(), 0.01), loss, prepare)

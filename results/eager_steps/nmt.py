@@ -101,6 +101,7 @@ def nmt(torch, mode, batch=128, positions=30, shortest=21):
 
     return Training(
         torch,
+        net,
         torch.optim.Adam(net.parameters(), lr=3e-4),
         lambda: net.loss(source_ids, lengths, given, wanted),
         prepare,

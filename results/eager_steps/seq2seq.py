@@ -129,6 +129,7 @@ def seq2seq(torch, mode):
 
     return Training(
         torch,
+        net,
         torch.optim.SGD(net.parameters(), 0.5),
         lambda: loss_of(net(source_ids, target_ids)),
         prepare,

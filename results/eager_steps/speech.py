@@ -74,4 +74,4 @@ def speech(frames, torch, mode):
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 5)
 
-    return Training(torch, torch.optim.SGD(net.parameters(), 0.01), loss, prepare)
+    return Training(torch, net, torch.optim.SGD(net.parameters(), 0.01), loss, prepare)

@@ -29,11 +29,27 @@ class Inference:
             self.net = self.torch.compile(self.net)
 
 
+def averaged(torch, net, loss):
+    """The function `loss`; its backward pass also averages the gradients of `net` over the ranks."""
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = net  # DistributedDataParallel looks for its parameters and their modules
+
+        def forward(self, *inputs):
+            return loss(*inputs)
+
+    return torch.nn.parallel.DistributedDataParallel(
+        Loss(), bucket_cap_mb=25, broadcast_buffers=False, gradient_as_bucket_view=True
+    )
+
+
 class Training:
     """Runs loss, backward pass, `prepare` (changes to the gradients) and update when called."""
 
-    def __init__(self, torch, optimizer, loss, prepare=lambda: None, images=()):
-        self.torch, self.optimizer, self.loss = torch, optimizer, loss
+    def __init__(self, torch, net, optimizer, loss, prepare=lambda: None, images=()):
+        self.torch, self.net, self.optimizer, self.loss = torch, net, optimizer, loss
         self.prepare, self.images = prepare, images
 
     def __call__(self):
@@ -41,6 +57,10 @@ class Training:
         self.loss().backward()
         self.prepare()
         self.optimizer.step()
+
+    def join_ranks(self):
+        """Makes this a step of one rank. After use("channels_last") and before use("compile")."""
+        self.loss = averaged(self.torch, self.net, self.loss)
 
     def use(self, mode):
         if mode == "channels_last":

@@ -196,10 +196,10 @@ def transformer(torch, mode, batch=64):
         optimizer,
         lambda done: scale * min((done + 1) ** -0.5, (done + 1) * warm_up**-1.5),
     )
-    update = Training(torch, optimizer, lambda: net.loss(source, previous, target))
 
-    def step():
-        update()
-        schedule.step()
+    class Scheduled(Training):
+        def __call__(self):
+            super().__call__()
+            schedule.step()
 
-    return step
+    return Scheduled(torch, net, optimizer, lambda: net.loss(source, previous, target))

@@ -1,6 +1,8 @@
 """WGAN-GP: models/tbd/wgan.cc's residual generator and critic."""
 
-from eager_steps.step import Inference
+import functools
+
+from eager_steps.step import Inference, averaged
 
 NOISE = 128
 WIDTHS = (512, 512, 256, 128, 64)  # from 4 x 4 to 64 x 64 pixels
@@ -64,27 +66,41 @@ def critic_loss(torch, critic, real, made_up):
     return critic(made_up).mean() - critic(real).mean() + penalty
 
 
+class Training:
+    """One update of the generator, then five of the critic."""
+
+    def __init__(self, torch, nets, batch):
+        self.torch, self.batch, (generator, critic) = torch, batch, nets
+        self.generator, self.critic = generator, critic
+        self.generator_loss = lambda noise: -critic(generator(noise)).mean()
+        self.critic_loss = functools.partial(critic_loss, torch, critic)
+        self.real = torch.rand(CRITIC_UPDATES, batch, 3, 64, 64) * 2 - 1
+        self.adams = [torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0.0, 0.9)) for net in nets]
+
+    def __call__(self):
+        self.critic.requires_grad_(False)
+        self.update(self.adams[0], self.generator_loss, self.noise())
+        self.critic.requires_grad_(True)
+        for images in self.real:
+            with self.torch.no_grad():
+                made_up = self.generator(self.noise())
+            self.update(self.adams[1], self.critic_loss, images, made_up)
+
+    def noise(self):
+        return self.torch.randn(self.batch, NOISE)
+
+    def update(self, adam, loss, *inputs):
+        adam.zero_grad()
+        loss(*inputs).backward()
+        adam.step()
+
+    def join_ranks(self):
+        self.generator_loss = averaged(self.torch, self.generator, self.generator_loss)
+        self.critic_loss = averaged(self.torch, self.critic, self.critic_loss)
+
+
 def wgan(torch, mode, batch=16):
-    """A step: one update of the generator, then five of the critic."""
-    generator, critic = networks(torch)
+    nets = networks(torch)
     if mode == "infer":
-        return Inference(torch, generator, torch.randn(batch, NOISE))
-    real = torch.rand(CRITIC_UPDATES, batch, 3, 64, 64) * 2 - 1
-    adams = [
-        torch.optim.Adam(net.parameters(), lr=1e-4, betas=(0.0, 0.9)) for net in (generator, critic)
-    ]
-
-    def step():
-        critic.requires_grad_(False)
-        adams[0].zero_grad()
-        (-critic(generator(torch.randn(batch, NOISE))).mean()).backward()
-        adams[0].step()
-        critic.requires_grad_(True)
-        for images in real:
-            with torch.no_grad():
-                made_up = generator(torch.randn(batch, NOISE))
-            adams[1].zero_grad()
-            critic_loss(torch, critic, images, made_up).backward()
-            adams[1].step()
-
-    return step
+        return Inference(torch, nets[0], torch.randn(batch, NOISE))
+    return Training(torch, nets, batch)

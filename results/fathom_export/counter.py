@@ -11,7 +11,7 @@ UNITS = {
     "tokens_per_second": "tokens/s",
     "audio_seconds_per_second": "s/s",
     "flops": "FLOP/s",
-    "bytes": "byte/s",
+    "bytes|algbw|busbw": "byte/s",
     "flops_per_step": "FLOP",
     "pct_.*|.*_pct(_.*)?": "%",
     ".*_us": "us",
@@ -20,7 +20,8 @@ UNITS = {
     ".*_w": "W",
     ".*_mhz": "MHz",
 }
-BIGGER_IS_BETTER = ".*_per_second|flops|bytes|.*_pct_peak|gpu_busy_pct|gpu_clock_mhz"
+BIGGER_IS_BETTER = ".*_per_second|flops|bytes|algbw|busbw|.*_pct_peak|scaling_pct"
+BIGGER_IS_BETTER += "|gpu_busy_pct|gpu_clock_mhz"
 
 
 def found(path, benchmarks, counter):

@@ -28,6 +28,8 @@ NAMES = {
 SCALED = {
     "flops": ("GFLOP/s", 1e9),
     "bytes": ("GB/s", 1e9),
+    "algbw": ("algbw, GB/s", 1e9),
+    "busbw": ("busbw, GB/s", 1e9),
     "flops_per_step": ("GFLOP per step", 1e9),
 }
 

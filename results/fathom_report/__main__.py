@@ -28,7 +28,8 @@ def main():
         print(f"report: {error}", file=sys.stderr)
         return 2
     print(
-        f"{arguments.output}: {len(figures)} figures, {len(run.steps)} steps, {len(run.ops)} ops"
+        f"{arguments.output}: {len(figures)} figures, {len(run.steps) + len(run.rank_steps)} steps, "
+        f"{len(run.ops) + len(run.rank_ops)} ops"
         + (f"; {3 * len(figures)} files in {arguments.figures}" if arguments.figures else "")
     )
     for needs, group in grouped(missing).items():

@@ -54,6 +54,9 @@ CARDS = {
         "fathom_layout": "--fathom_layout",
         "fathom_malloc": "--fathom_malloc",
         "fathom_mkl": "--fathom_mkl",
+        "ranks": "ranks",
+        "hosts": "hosts of the ranks",
+        "launcher": "launcher of the ranks",
     },
 }
 
@@ -62,6 +65,8 @@ def facts(run):
     """Numbers of rows, version of LibTorch, commit and date."""
     context = run.context
     found = [f"{len(run.steps)} steps", f"{len(run.ops)} op rows"]
+    if len(run.rank_steps) + len(run.rank_ops):
+        found.append(f"{len(run.rank_steps)} steps and {len(run.rank_ops)} op rows with ranks")
     if context.get("libtorch"):
         found.append(f"LibTorch {context['libtorch']}")
     if context.get("git_commit"):

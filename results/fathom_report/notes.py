@@ -20,14 +20,15 @@ MAY_DIFFER = (
     "rom",
     "seed",
 )
-MAY_DIFFER += ("machine_others", "machine_steal", "machine_gpu_clock", "ab_id", *KEYS)
+MAY_DIFFER += ("machine_others", "machine_steal", "machine_gpu_clock", "ranks", "ab_id", *KEYS)
 MIN_SCALING = 0.9  # peak of n threads, divided by n times the peak of one thread
 MIN_PROFILED = 0.9  # time of a profiled step, divided by the time of the timed step
 
 
 def notes(run, repeated):
     """Yields the warnings. `repeated` is the number of rows that are in several files."""
-    if words := disturbed_words(disturbed(run.steps), disturbed(run.ops)):
+    steps, ops = disturbed(run.steps, run.rank_steps), disturbed(run.ops, run.rank_ops)
+    if words := disturbed_words(steps, ops):
         yield words
     yield from short_profiles(run)
     yield from low_peaks(run.context)
@@ -35,16 +36,21 @@ def notes(run, repeated):
         rows = "1 row is" if repeated == 1 else f"{repeated} rows are"
         yield f"{rows} in several files; the value of the last file is shown."
     yield from differences(*run.contexts.values())
-    unknown = set(run.samples.name) - {*run.steps.name, *run.op_types.name, *run.ops.name}
+    tables = (run.steps, run.op_types, run.ops, run.rank_steps, run.rank_ops)
+    unknown = set(run.samples.name).difference(*(table.name for table in tables))
     if unknown:
         names = f"{plural(len(unknown), 'name')} in the samples {'has' if len(unknown) == 1 else 'have'}"
         yield f"{names} no row, for example {min(unknown)}."
 
 
-def disturbed(table):
+def disturbed(*tables):
     """Returns the number of disturbed rows, and the number for which this is known."""
-    steps = pd.to_numeric(table.disturbed_steps, errors="coerce")
-    return int((steps > table.iterations / 2).sum()), int(steps.notna().sum())
+    count = known = 0
+    for table in tables:
+        steps = pd.to_numeric(table.disturbed_steps, errors="coerce")
+        count += int((steps > table.iterations / 2).sum())
+        known += int(steps.notna().sum())
+    return count, known
 
 
 def short_profiles(run):

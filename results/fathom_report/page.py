@@ -12,11 +12,16 @@ TABLES = {
         "Time of each op type in the profiled steps (--fathom_profile).",
     ),
     "ops": ("Ops", "All op rows: each op shape, timed separately."),
+    "rank_steps": (
+        "Steps of several ranks",
+        "All rows with ranks. Threads and batch are those of each rank; samples/s count all ranks.",
+    ),
+    "rank_ops": ("Collectives", "All op rows with ranks: each collective, timed separately."),
 }
 # Columns that are too long or not useful on the page.
 HIDDEN = {"name", "iterations", "steps_per_sample"}
 # If all rows agree in these columns, the values stand above the table instead.
-SETTING = ("device", "threads", "precision", "cache", "backend")
+SETTING = ("file", "device", "threads", "ranks", "precision", "cache", "backend")
 
 
 def page(run, figures, missing, images):

@@ -1,5 +1,6 @@
 """Reads the files of a run into tables."""
 
+import pathlib
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -36,8 +37,20 @@ OPS = [
     *DETAILS,
     *("create_us", "create_cached_us", "reorder_us", "workspace_bytes"),
 ]
+RANK_STEPS = [
+    *("name", "file", "workload", "mode", "device", "threads", "ranks"),
+    *("batch", "precision", "backend", *TIMES, "items_per_second", "scaling_pct"),
+    *("local_step_us", "exposed_us", "comm_us", "overlapped_us", "gradient_bytes", "buckets"),
+    *("slowest_rank", "slowest_rank_pct", *DETAILS, "flops_per_step", "params"),
+]
+RANK_OPS = [
+    *("name", "file", "type", "workload", "layer", "pass_", "device", "threads", "ranks"),
+    *("precision", "cache", "backend", "us", "algbw", "busbw", *DETAILS),
+]
 SAMPLES = ["name", "repetition", "step", "us"]
-COLUMNS = {"step": STEPS, "inside": OP_TYPES, "op": OPS}  # by kind of row
+# By kind of row. Rows with ranks have their own tables, so no figure mixes them with rows of one process.
+COLUMNS = {"step": STEPS, "inside": OP_TYPES, "op": OPS}
+COLUMNS |= {"ranks step": RANK_STEPS, "ranks op": RANK_OPS}
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,8 @@ class Run:
     steps: pd.DataFrame  # one row per step; columns are the counters by their JSON names (NaN: unknown)
     op_types: pd.DataFrame  # rows `<step>/op:<type>`
     ops: pd.DataFrame  # op rows
+    rank_steps: pd.DataFrame  # steps with ranks, one row per file: a file may be of another network
+    rank_ops: pd.DataFrame  # op rows with ranks, likewise
     samples: pd.DataFrame  # lines of --fathom_samples
     notes: tuple[str, ...] = ()  # warnings at the top of the page
     contexts: dict[str, dict] = field(default_factory=dict)  # by path of the file
@@ -69,14 +84,21 @@ def read(paths):
         contexts[str(path)] = found.context
         catalogue |= found.catalogue
         for one in found.measured:
-            if (table := tables.get(kind(one.name))) is not None:
-                repeated += one.name in table
-                table[one.name] = row_of(path, one, found.catalogue)
+            of_file = {"file": str(path)} if "ranks" in tokens(one.name) else {}
+            table = tables.get("ranks " * bool(of_file) + kind(one.name))
+            if table is not None:
+                key = (one.name, *of_file.values())
+                repeated += key in table
+                table[key] = row_of(path, one, found.catalogue) | of_file
     if not contexts:
         raise RunError(
             "found only files of --fathom_samples, expected a JSON file of --benchmark_out, too"
         )
     frames = [frame(tables[kind].values(), columns) for kind, columns in COLUMNS.items()]
+    labels = file_labels(contexts)
+    for table in frames:
+        if "file" in table:
+            table["file"] = table.file.map(labels)
     run = Run(
         merged(contexts.values()),
         catalogue,
@@ -85,6 +107,16 @@ def read(paths):
         contexts=contexts,
     )
     return replace(run, notes=tuple(notes(run, repeated)))
+
+
+def file_labels(paths):
+    """Names of the files by path, without folder and extension if they are still distinct."""
+    files = {path: pathlib.Path(path) for path in paths}
+    stems = [file.stem for file in files.values()]
+    return {
+        path: file.stem if stems.count(file.stem) == 1 else str(file.with_suffix(""))
+        for path, file in files.items()
+    }
 
 
 def merged(contexts):
@@ -114,7 +146,7 @@ def row_of(path, benchmark, catalogue):
         values["op_class"] = benchmark.label
     else:
         values["label"] = benchmark.label
-    if kind(benchmark.name) == "op":
+    if kind(benchmark.name) == "op" and "ranks" not in values:
         values["op_class"] = catalogue.op_classes.get(values["type"], "unknown")
     return values
 
@@ -130,8 +162,8 @@ def name_fields(name):
         keys = ("device", "threads", "batch", "precision", "backend")
         if "op" in found:
             values["type"] = found["op"]
-    for key in keys:
-        values[key] = int(found[key]) if key in ("threads", "batch") else found[key]
+    for key in (*keys, *(["ranks"] if "ranks" in found else [])):
+        values[key] = int(found[key]) if key in ("threads", "ranks", "batch") else found[key]
     return {"name": name, **values}
 
 

@@ -32,10 +32,10 @@ def step_of(name):
 
 
 def setting(name):
-    """Workload, device, threads and precision. A step and its op rows agree in them."""
+    """Workload, device, threads, ranks and precision. A step and its op rows agree in them."""
     parts, found = name.split("/"), tokens(name)
     workload = parts[2] if parts[0] == "op" else parts[0]
-    return workload, *(found.get(key) for key in ("device", "threads", "precision"))
+    return workload, *(found.get(key) for key in ("device", "threads", "ranks", "precision"))
 
 
 def short(name):

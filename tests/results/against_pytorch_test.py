@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import made_up_run as made_up
+import pytest
 from program import ROOT, starts
 
 
@@ -59,3 +60,23 @@ def test_a_mode_that_does_not_end_is_named(tmp_path):
     result, _ = against_torch(tmp_path, "import time; time.sleep(600)", "--limit", "0.5")
     assert result.returncode == 1
     assert result.stderr.splitlines()[1].startswith("against_pytorch: not ended in 0.5 s: ")
+
+
+def test_ranks_are_asked_of_the_program(tmp_path):
+    result, _ = compare(tmp_path, "exit 4", "--ranks", "2")
+    for word in ("--benchmark_filter=^vgg/train/.*/ranks:2/ ", " --fathom_ranks=2"):
+        assert word in result.stderr
+
+
+@pytest.mark.parametrize(
+    "row, options",
+    [
+        ("vgg/train", ["--ranks", "0"]),
+        ("vgg/train", ["--ranks", "2", "--device", "cuda"]),
+        ("vgg/infer", ["--ranks", "2"]),
+    ],
+)
+def test_ranks_train_on_cpus(row, options):
+    result = starts(sys.executable)(ROOT / "results/against_pytorch.py", row, *options)
+    assert result.returncode == 2
+    assert "--ranks: expected 1 or more, --device cpu and rows of training" in result.stderr

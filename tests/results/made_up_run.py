@@ -3,6 +3,7 @@
 import json
 
 import made_up_backends
+import made_up_ranks
 
 # Tests import the networks and rows from here, too.
 from made_up_networks import BATCH, CLASSES, CONTENTION, GROUPS, PROFILES, SERIAL, step_us, type_us
@@ -198,6 +199,7 @@ def everything():
         for mode in MODES
         for row in made_up_backends.on_all(step(workload, mode, threads=8, profile=False))
     ]
+    other += made_up_ranks.rows(PROFILES)
     options = {"threads": (1, 2, 4, 8), "scales": (0.5, 1, 2)}
     return document(**options, gpu=True, memory=True, cold=True, extra=other)
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import made_up_ranks
 import made_up_run as made_up
 import pytest
 from program import QUICK, ROOT, run
@@ -67,6 +68,20 @@ def test_compares_with_the_step_on_torch(tmp_path):
         ],
     )
     assert train[:4] == ["net/train", "0.1", "0.09", "0.900"]
+
+
+def test_rows_with_ranks_are_left_out(tmp_path):
+    step = made_up.step_name("vgg")
+    op = made_up.op_name("matmul", "vgg", "a")
+    (*_, train) = lines(
+        tmp_path,
+        [
+            *made_up_ranks.rows(("vgg",)),
+            row(step, 100),
+            row(op, 90, calls_per_model_step=1),
+        ],
+    )
+    assert train[:4] == ["vgg/train", "0.1", "0.09", "0.900"]
 
 
 def test_adds_cold_rows_apart(tmp_path):

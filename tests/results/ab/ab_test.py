@@ -104,6 +104,17 @@ def test_files_have_the_format_of_google_benchmark(tmp_path, programs):
     assert context["command_line"].endswith("/a --benchmark_min_time=0.1")
 
 
+def test_rows_with_ranks_are_rows_of_their_own(tmp_path):
+    plain, two = "vgg/train/threads:1/batch:8", "vgg/train/threads:1/ranks:2/batch:8"
+    programs = [fake(tmp_path / "a", **{plain: 10, two: 30})]
+    programs.append(fake(tmp_path / "b", **{plain: 10, two: 60}))
+    result = ab(*programs, "-o", tmp_path / "out", "--rounds=5")
+    assert result.returncode == 1 and result.stdout.count("SLOWER  ") == 1
+    rows = [line.split()[1] for line in (tmp_path / "log").read_text().splitlines()]
+    assert (rows.count(plain), rows.count(two)) == (10, 10)
+    assert re.search(rf"SLOWER +{two} ", result.stdout)
+
+
 def test_rows_that_one_program_lacks_are_left_out(tmp_path, programs):
     more = fake(tmp_path / "more", BM_fast=10, BM_new=5)
     result = ab(programs[0], more, "-o", tmp_path / "out", "--rounds=4")

@@ -4,6 +4,7 @@ import json
 import re
 import statistics
 
+import made_up_ranks
 import made_up_run as made_up
 import pytest
 from exported import STEP, SUFFIX, by_name, exported, names, once, repeated
@@ -128,10 +129,15 @@ def test_one_repetition_has_no_range(tmp_path):
         ("flops_per_step", "FLOP", "customSmallerIsBetter"),
         ("pct_of_step", "%", "customSmallerIsBetter"),
         ("params", "", "customSmallerIsBetter"),
+        ("algbw", "byte/s", "customBiggerIsBetter"),
+        ("busbw", "byte/s", "customBiggerIsBetter"),
+        ("scaling_pct", "%", "customBiggerIsBetter"),
+        ("exposed_us", "us", "customSmallerIsBetter"),
     ],
 )
 def test_counters_know_their_unit_and_the_action_s_tool(tmp_path, counter, unit, tool):
-    run = made_up.write(tmp_path / "run.json", once())
+    document = once(extra=made_up_ranks.rows(("memnet",)))
+    run = made_up.write(tmp_path / "run.json", document)
     result = export("counters", run, "-o", tmp_path / "out.json", "--counter", counter)
     assert result.stdout.endswith(f" for tool: {tool}\n")
     assert {entry["unit"] for entry in strict_json((tmp_path / "out.json").read_text())} == {unit}

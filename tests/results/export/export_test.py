@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shlex
 
+import made_up_ranks
 import made_up_run as made_up
 import pytest
 from exported import FORMS, STEP, exported, once, repeated
@@ -22,6 +24,17 @@ def test_rows_that_were_not_measured_are_left_out(tmp_path, form):
         step = document["benchmarks"][0]
         document["benchmarks"].append(step | {"name": name, "run_name": name} | fields)
     assert exported(tmp_path, form, document) == exported(tmp_path, form, once())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_with_ranks_have_names_of_their_own(tmp_path, form):
+    arguments = ["--counter", "items_per_second"] if form == "counters" else FORMS[form]
+    alone = exported(tmp_path, form, once(), *arguments)
+    document = once(extra=made_up_ranks.rows(("memnet",), (1, 2), ops=False))
+    made = json.dumps(exported(tmp_path, form, document, *arguments))
+    for ranks in ("ranks:1", "ranks:2"):
+        assert len(re.findall(rf'"memnet[/.]train[^"]*threads:1[/.]{ranks}[/.]', made)) >= 1
+        assert ranks not in json.dumps(alone)
 
 
 def test_lnt_needs_a_date(tmp_path):

@@ -20,7 +20,7 @@ def run(day, factor=None, noise=0.01, repetitions=None, **options):
     options = {"workloads": ("alexnet",), "modes": ("train",), "op_rows": False} | options
     options = {"date": date(day), "git_commit": commit(day)} | options
     document = made_up_run.document(**options)
-    rows = {row["run_name"].removesuffix(SUFFIX): row for row in document["benchmarks"]}
+    rows = {row["run_name"].removesuffix(SUFFIX): dict(row) for row in document["benchmarks"]}
     for name, row in rows.items():
         row["real_time"] *= (factor(name, day) if factor else 1) * noisy(f"{name} {day}", noise)
     for name, row in rows.items():

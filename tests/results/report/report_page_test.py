@@ -52,7 +52,8 @@ def test_all_figures_are_on_the_page(page, made):
         assert section.find_elements(By.TAG_NAME, "tr")
     assert not page.find_elements(By.ID, "missing")
     targets = [link.get_attribute("href") for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
-    assert {target.split("#")[1] for target in targets} == found | {"steps", "op_types", "ops"}
+    tables = {"steps", "op_types", "ops", "rank_steps", "rank_ops"}
+    assert {target.split("#")[1] for target in targets} == found | tables
     names = page.execute_script("return Array.from(document.querySelectorAll('[id]'), e => e.id)")
     assert len(names) == len(set(names))
 

@@ -1,5 +1,6 @@
 """Selection of rows for the figures of results/report."""
 
+import made_up_ranks
 import made_up_run as made_up
 import pytest
 from made_up_figures import figures, folder, load, of, with_backends
@@ -7,6 +8,9 @@ from made_up_figures import figures, folder, load, of, with_backends
 from fathom_report import selection
 from fathom_report.figure import Missing
 from fathom_runs.names import kind
+
+KEYS = [f"{group}-{n}" for group in ("fathom", "tbd", "ours") for n in range(1, 5)]
+KEYS += ["fathom-5", "fathom-6"]
 
 
 def test_variants_only_replace_missing_workloads(folder):
@@ -55,6 +59,33 @@ def test_in_steps_tells_the_backend_of_the_step(folder):
     assert set(ops[ops.type == "relu"].backend) == {"torch"}
 
 
+# --- rows with ranks
+
+
+@pytest.fixture(scope="module")
+def with_and_without_ranks(folder):
+    """The figures of a run, and those of the run with rows of several ranks, which come first."""
+    workloads = ("vgg", "memnet")
+    document = made_up.document(workloads, threads=(1, 2), scales=(0.5, 1), memory=True, cold=True)
+    document = with_backends(document)
+    rows = document["benchmarks"]
+    ranks = made_up_ranks.rows(workloads)
+    for row in ranks:  # no other row has these values
+        row |= {"disturbed_steps": 0, "flops": 9e12, "bytes": 9e12, "flops_pct_peak": 99}
+        row |= {"memory_features_at_peak_bytes": 9e9, "memory_peak_bytes": 9e9}
+    samples = made_up.samples("vgg")
+    more = [line.replace("/threads:1/", "/threads:1/ranks:2/") for line in samples]
+    alone = load(folder, document | {"benchmarks": rows}, samples)
+    together = load(folder, document | {"benchmarks": ranks + rows}, more + samples)
+    return figures(alone), figures(together)
+
+
+@pytest.mark.parametrize("key", [*KEYS, "ours-5"])
+def test_other_figures_show_no_rows_with_ranks(with_and_without_ranks, key):
+    alone, together = (found[key] for found in with_and_without_ranks)
+    assert together.data.equals(alone.data) and together.sentence == alone.sentence
+
+
 # --- steps on several backends
 
 
@@ -73,10 +104,6 @@ def with_and_without_others(folder):
     for backend in SHARES:
         samples += [line.replace("backend:torch", f"backend:{backend}") for line in samples]
     return *found, figures(load(folder, document, samples))
-
-
-KEYS = [f"{group}-{n}" for group in ("fathom", "tbd", "ours") for n in range(1, 5)]
-KEYS += ["fathom-5", "fathom-6"]
 
 
 @pytest.mark.parametrize("key", KEYS)

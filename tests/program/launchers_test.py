@@ -1,0 +1,63 @@
+"""Ranks that torchrun and mpirun start."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from torch_python import DEPENDENCIES, torch_environment, torch_python
+
+from program import PROGRAM, QUICK, read_json
+
+ROW = "memnet/train/device:cpu/threads:1/ranks:2/batch:32/precision:fp32/backend:torch"
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
+
+
+def torchrun():
+    """The command, and its environment. Does not use the wheel's torchrun, a script with the path of its Python."""
+    command = [torch_python(), "-m", "torch.distributed.run", "--standalone", "--no-python"]
+    return [*command, "--nproc-per-node", "2"], torch_environment()
+
+
+def mpirun():
+    """That of the pinned wheel or of the system."""
+    pinned = DEPENDENCIES / "mpi/bin/mpirun"
+    command = pinned if pinned.exists() else shutil.which("mpirun")
+    if command is None:
+        pytest.skip("no mpirun")
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return [command, "-n", "2"], os.environ | as_root
+
+
+LAUNCHERS = {"torchrun": torchrun, "mpirun": mpirun}
+
+
+@pytest.fixture(name="launched", params=LAUNCHERS)
+def launcher(request):
+    """The launcher's name, and a function that starts two ranks with it."""
+    command, environment = LAUNCHERS[request.param]()
+
+    def run(*arguments):
+        words = [*command, PROGRAM, *QUICK, "--fathom_machine_check=off", *arguments]
+        return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
+
+    return request.param, run
+
+
+def test_ranks_measure_together(launched, tmp_path):
+    name, run = launched
+    out = tmp_path / "out.json"
+    done = run("--benchmark_filter=^memnet/train/.*ranks:", f"--benchmark_out={out}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = read_json(out)
+    assert [row["name"] for row in found["benchmarks"]] == [f"{ROW}/process_time/real_time"]
+    context = found["context"]
+    assert (context["launcher"], context["ranks"], context["hosts"]) == (name, "2", "1")
+
+
+def test_wrong_usage_reaches_the_user(launched):
+    name, run = launched
+    done = run("--fathom_ranks=3")
+    assert done.returncode != 0
+    message = f"--fathom_ranks=3: expected 1 to 2, the processes that {name} has started"
+    assert f"fathom_bench: {message}" in done.stdout + done.stderr

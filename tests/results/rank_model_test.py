@@ -1,0 +1,201 @@
+"""results/rank_model.py: predictions worked out by hand, the choice of rows, and errors."""
+
+import json
+import re
+import subprocess
+import sys
+
+import made_up_ranks
+import made_up_run as made_up
+import pytest
+import rank_model
+from program import ROOT
+
+SCRIPT = ROOT / "results/rank_model.py"
+STEP_US = 30_000  # the backward pass is from 10 to 30 ms
+BUCKETS = (10_000_000, 30_000_000)  # bytes; the first is ready after 15 ms, the second after 30
+
+
+def start(*arguments):
+    command = [sys.executable, SCRIPT, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def step(workload="vgg", ranks=1, threads=1, **counters):
+    fields = {"local_step_us": STEP_US, "gradient_bytes": sum(BUCKETS), "buckets": 2} | counters
+    return made_up_ranks.step(workload, ranks, threads, **fields)
+
+
+def reductions(workload="vgg", ranks=1, sizes=BUCKETS):
+    return [
+        made_up_ranks.collective("all_reduce", workload, f"bucket{index}", ranks, 123, size)
+        for index, size in enumerate(sizes)
+    ]
+
+
+def page(folder, rows, *arguments, **context):
+    file = made_up.write(
+        folder / "run.json", {"context": made_up.context(**context), "benchmarks": rows}
+    )
+    result = start(file, *arguments)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+    return result.stdout
+
+
+def tables(text):
+    """The cells of each workload, by number of ranks."""
+    found = {}
+    for ranks, table in re.findall(r"^## ([\d,]+) ranks\n\n(.*?)(?=\n\n|\Z)", text, re.M | re.S):
+        lines = [line.strip("| ").split(" | ") for line in table.strip().splitlines()]
+        assert len({len(line) for line in lines}) == 1
+        found[int(ranks.replace(",", ""))] = {line[0]: line[1:] for line in lines[2:]}
+    return found
+
+
+# --- the model
+
+
+def test_time_of_a_ring():
+    # 2 * 7 / 8 * 10 MB at 1.25 GB/s, and 14 messages of 25 us.
+    assert rank_model.all_reduce_us(10e6, 8, 10, 25) == pytest.approx((14_000, 350))
+    assert rank_model.all_reduce_us(10e6, 1, 10, 25) == (0, 0)
+
+
+def test_a_bucket_waits_for_its_gradients_and_for_the_bucket_before_it():
+    # 10 Gb/s: the first from 15 to 29.35 ms is hidden; the second from 30 ms is not.
+    assert rank_model.exposed_us(STEP_US, BUCKETS, 8, 10, 25) == pytest.approx((42_000, 350))
+    # 1 Gb/s: the first from 15 to 155.35 ms, the second to 575.7 ms; 15 ms are hidden.
+    hidden = 15_000 / 140_350
+    bandwidth = 140_000 * (1 - hidden) + 420_000
+    latency = 350 * (1 - hidden) + 350
+    found = rank_model.exposed_us(STEP_US, BUCKETS, 8, 1, 25)
+    assert found == pytest.approx((bandwidth, latency))
+    assert sum(found) == pytest.approx(575_700 - STEP_US)
+    # Ready after 15, 20 and 30 ms; from 15 to 29.35, to 43.7 and to 72.05 ms.
+    three = (10_000_000, 10_000_000, 20_000_000)
+    assert sum(rank_model.exposed_us(STEP_US, three, 8, 10, 25)) == pytest.approx(42_050)
+
+
+def test_assumed_buckets():
+    mib = 2**20
+    assert rank_model.assumed(7 * mib, 4) == [mib, 2 * mib, 2 * mib, 2 * mib]
+    assert rank_model.assumed(2000, 4) == [500] * 4, "less than 1 MiB in each"
+    assert rank_model.assumed(3 * mib, 1) == [3 * mib]
+
+
+# --- the page
+
+
+def test_efficiencies_and_limits(tmp_path):
+    found = tables(page(tmp_path, [step(), *reductions()]))
+    # 8 ranks: 30 / 575.7, 30 / 72.35, 30 / (30 + 4.2 + 0.07), 30 / (30 + 1.05 + 0.07)
+    cells = ["5.21 bandwidth", "41.5 bandwidth", "87.5 bandwidth", "96.4 compute"]
+    assert found[8] == {"vgg, batch 8": ["40", "30", *cells]}
+    # 1,024 ranks send 2,046 messages per bucket. At 100 Gb/s, the second takes 4.795 ms and 10.23 ms of latency,
+    # at 400 Gb/s 1.199 ms and 10.23 ms. At 10 Gb/s, both take 15.98 + 51.15 and 47.95 + 51.15 ms, from 15 ms on:
+    # they end after 181.24 ms, and 15.98 * 52.13 / 67.13 + 47.95 ms are by the bandwidth.
+    assert found[1024]["vgg, batch 8"][3:] == ["16.6 latency", "66.6 latency", "72.4 latency"]
+    assert list(found) == [8, 64, 1024]
+
+
+def test_the_latency_is_an_option(tmp_path):
+    text = page(tmp_path, [step(), *reductions()], "--latency-us=1000")
+    # 8 ranks at 400 Gb/s: the second bucket takes 1.05 ms and 14 ms of latency.
+    assert tables(text)[8]["vgg, batch 8"][-1] == "66.6 latency"
+    assert "1000 µs at 400 Gb/s" in text
+    text = page(tmp_path, [step(), *reductions()])
+    assert "25 µs at 1 Gb/s, 25 µs at 10 Gb/s, 5 µs at 100 Gb/s and 5 µs at 400 Gb/s" in text
+
+
+def test_the_page_says_where_it_comes_from(tmp_path):
+    text = page(tmp_path, [step(), *reductions()], git_commit="0123456789abcdef")
+    assert text.startswith("# ") and text.endswith(" |\n") and str(tmp_path) not in text
+    assert "Machine: Made-up CPU, CPUs: 8, date 2026-01-01, commit 0123456789." in text
+    assert "results/rank_model.py run.json > docs/ranks-model.md" in text
+    assert "of rows with `threads:1/ranks:1`." in text
+    assert "Patarasuk and Yuan" in text and "Li et al." in text and "last 2/3 of the step" in text
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        reductions(sizes=BUCKETS[:1]),
+        reductions(sizes=(10e6, 20e6)),
+        reductions(sizes=(*BUCKETS, 1e3)),
+        reductions("memnet"),
+        made_up_ranks.collectives("vgg", 1),
+    ],
+)
+def test_without_the_sizes_of_all_buckets_they_are_assumed(tmp_path, rows):
+    (cells,) = tables(page(tmp_path, [step(), *rows]))[8].items()
+    # At 400 Gb/s, the second bucket of 40 - 1.05 MB takes 1.363 ms and 0.07 ms.
+    assert cells == ("vgg, batch 8, assumed buckets", cells[1])
+    assert cells[1][:2] == ["40", "30"] and cells[1][-1] == "95.4 compute"
+
+
+def test_sizes_come_from_op_rows_of_any_number_of_ranks_and_from_each_repetition(tmp_path):
+    rows = [step(), *made_up.repeated(reductions(ranks=2), (1, 1.5, 0.5))]
+    for row in rows[1:]:
+        row["algbw"] *= 123 / row["real_time"]
+    assert list(tables(page(tmp_path, rows))[8]) == ["vgg, batch 8"]
+
+
+def test_of_several_rows_the_fewest_ranks_and_then_the_most_threads_count(tmp_path):
+    rows = [
+        step(ranks=2, threads=4, local_step_us=1000),
+        step(ranks=1, threads=1, local_step_us=2000),
+        step(ranks=1, threads=2, local_step_us=3000),
+        step("memnet", ranks=2),
+        made_up.row(made_up.step_name("seq2seq"), 500),
+    ]
+    text = page(tmp_path, rows)
+    found = tables(text)[8]
+    assert [name.split(",")[0] for name in found] == ["vgg", "memnet"]
+    assert [cells[1] for cells in found.values()] == ["3", "30"]
+    assert "of rows with `threads:2/ranks:1` and `threads:1/ranks:2`." in text
+
+
+# --- errors
+
+
+def refused(*arguments):
+    result = start(*arguments)
+    assert result.returncode == 2 and result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1 and "expected" in result.stderr
+    assert result.stderr.startswith("rank_model: ")
+    return result.stderr
+
+
+def test_bad_input_is_one_line(tmp_path):
+    file, good = tmp_path / "run.json", json.dumps({"context": {}, "benchmarks": [step()]})
+    plain = {"context": {}, "benchmarks": [made_up.row(made_up.step_name("vgg"), 500)]}
+    silent = {"context": {}, "benchmarks": [step(), *reductions()]}
+    del silent["benchmarks"][-1]["algbw"]
+    cases = {
+        "": "is truncated",
+        "{}": "no `context`",
+        '{"context": {}, "benchmarks": []}': "no measured row",
+        json.dumps(plain): "no training step with ranks",
+        json.dumps(silent): "algbw of op/all_reduce/vgg/bucket1/",
+        good.replace("local_step_us", "local_us"): "local_step_us of vgg/train/",
+        good.replace('"gradient_bytes": 40000000', '"gradient_bytes": 0'): "is 0, expected more",
+        good.replace("ranks:1", "ranks:0"): "has ranks:0, expected",
+        good.replace("ranks:1", "ranks:many"): "has ranks:many, expected",
+    }
+    for text, found in cases.items():
+        file.write_text(text)
+        assert found in refused(file), text[:200]
+    assert "No such file" in refused(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("option", ["--latency-us=0", "--latency-us=slow", "--ranks=8"])
+def test_wrong_usage_exits_with_2(tmp_path, option):
+    file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": [step()]})
+    result = start(file, option)
+    assert result.returncode == 2 and option.split("=")[0] in result.stderr
+
+
+def test_a_context_without_facts_is_enough(tmp_path):
+    file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": [step()]})
+    assert "Machine: Unnamed machine. " in start(file).stdout
