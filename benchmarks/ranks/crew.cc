@@ -32,7 +32,6 @@ std::string key(int rank) { return "rank/" + std::to_string(rank); }
 
 Crew::Crew(const Options& options, const std::vector<Row>& rows, Warn warn)
     : options_(options),
-      rows_(rows),
       warn_(std::move(warn)),
       timeout_(milliseconds(options.rank_seconds)),
       size_(options.place ? options.place->size

@@ -71,7 +71,6 @@ class Crew {
   void end(int exit_code);
 
   const Options& options_;
-  const std::vector<Row>& rows_;
   Warn warn_;
   std::chrono::milliseconds timeout_;
   int size_;

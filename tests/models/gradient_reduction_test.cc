@@ -193,7 +193,7 @@ TEST(GradientReduction, CountsWhatItReduces) {
       workload.update();
     }
     const Communication all = reduction.stop_watching();
-    EXPECT_EQ(all.bytes, 2 * 3 * sizeof(float));
+    EXPECT_EQ(all.bytes, 24);
     EXPECT_EQ(all.buckets, 2);
     EXPECT_GT(all.seconds, 0);
     EXPECT_LE(all.overlapped, all.seconds);
@@ -264,7 +264,7 @@ TEST_P(TrainedOnRanks, RecordedBucketsHoldTheDenseGradients) {
   const WorkloadRow& row = *GetParam();
   int64_t sum = 0;
   for (const int64_t elements : ops::embedded_gradient_buckets(row.name)) sum += elements;
-  EXPECT_EQ(sum, is_sparse(row) ? row.parameters - 2 * 40'000 * 256 : row.parameters);
+  EXPECT_EQ(sum, is_sparse(row) ? row.parameters - int64_t{2} * 40'000 * 256 : row.parameters);
 }
 
 TEST(SummedLoss, GradientsAddUp) {

@@ -20,7 +20,7 @@ ROOMS = {
     "fixtures": ["fixtures/files", "fixtures/machine"],
     "fixtures/games": READERS,
     "fixtures/images": READERS,
-    "fixtures/ranks": ["fixtures/files"],
+    "fixtures/ranks": ["fixtures/files", "fixtures/machine"],
     "fixtures/speech": READERS,
     "fixtures/text": READERS,
     "ops/core": ["fixtures/*"],
