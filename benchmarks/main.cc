@@ -174,7 +174,7 @@ class PartReporter final : public benchmark::BenchmarkReporter {
 /// Does what benchmark::RunSpecifiedBenchmarks() does, but runs those rows in their own processes
 /// that is_isolated() names.
 void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const Options& options,
-              Peaks& peaks, Progress& progress, Loop& loop, Reporter& reporter) {
+              Peaks& peaks, Progress& progress, Crew* crew, Loop& loop, Reporter& reporter) {
   benchmark::BenchmarkReporter::Context context;
   context.name_field_width = 0;
   for (const auto& row : rows) {
@@ -186,6 +186,7 @@ void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const 
   const auto isolated = [&](const Row& row) { return is_isolated(options, row); };
   for (std::size_t i = 0; i < rows.size();) {
     if (isolated(rows[i])) {
+      if (crew != nullptr) crew->rest();  // the row's process inherits the CPUs of this one
       const auto tick = [&] { progress.show(rows[i].name, "running"); };
       tick();
       reporter.pass_on(isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
@@ -213,6 +214,13 @@ void print_and_write(const Options& options, const std::vector<Explanation>& exp
 
 /// Measures the rows of `chosen` that an earlier run has not finished, or prints their names.
 int measure(const Options& options, const std::vector<Row>& chosen, Progress& progress) {
+  // First: whatever ends this process below, the ranks of a launcher must not wait for it.
+  std::optional<Crew> crew;
+  const bool has_ranks =
+      std::any_of(chosen.begin(), chosen.end(), [](const Row& row) { return row.ranks > 0; });
+  if ((has_ranks || options.place) && !lists_tests(options.google_benchmark)) {
+    crew.emplace(options, chosen, options.data.warn);
+  }
   EarlierRun earlier;
   std::vector<Row> rows = chosen;
   if (options.resume) {
@@ -222,12 +230,6 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   }
   Peaks peaks = options.peaks.empty() ? Peaks() : Peaks(read_peaks(options.peaks));
   const ContextEntries machine = checked_machine(options);
-  std::optional<Crew> crew;
-  const bool has_ranks =
-      std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.ranks > 0; });
-  if ((has_ranks || options.place) && !lists_tests(options.google_benchmark)) {
-    crew.emplace(options, chosen, options.data.warn);
-  }
   Explainer explainer(rows);
   Display display(options, rows, progress);
   OutputFiles files(options, std::move(earlier));
@@ -253,7 +255,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   const bool isolates = std::any_of(rows.begin(), rows.end(),
                                     [&](const Row& row) { return is_isolated(options, row); });
   if (isolates && !lists_tests(options.google_benchmark)) {
-    run_rows(rows, records, options, peaks, progress, loop, reporter);
+    run_rows(rows, records, options, peaks, progress, crew ? &*crew : nullptr, loop, reporter);
   } else {
     loop.run_all(rows, records, reporter);
   }

@@ -1,14 +1,12 @@
 #include "models/gradient_reduction.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/comm.hpp>
@@ -152,6 +150,8 @@ void GradientReduction::before_backward() {
 }
 
 void GradientReduction::after_backward() {
+  // In a step that is not reduced, the loss of the last one that was: it is the same on all ranks,
+  // so that their learning rates stay equal.
   if (at::Tensor* loss = workload_.loss_in_update()) *loss = loss_;
   if (!watched_) return;
   current_->logger->set_runtime_stats_and_log();
@@ -162,11 +162,6 @@ void GradientReduction::after_backward() {
   for (const std::size_t i : current_->parameters) {
     watched_->bytes += own_bytes(parameters_[i].second.grad(), ranks_.size());
   }
-}
-
-void GradientReduction::after_local_backward() {
-  // That of the last reduced step, the same on all ranks, so that their learning rates agree.
-  if (at::Tensor* loss = workload_.loss_in_update()) *loss = loss_;
 }
 
 void GradientReduction::check_parameters() const {

@@ -60,9 +60,8 @@ class GradientReduction {
 
   void before_forward(int round);
   void before_backward();
+  /// Also in a step that is not reduced, which calls none of the others.
   void after_backward();
-  /// In place of the three others in a step that is not reduced.
-  void after_local_backward();
 
   /// Throws std::runtime_error unless all bits of the parameters are equal on all ranks.
   void check_parameters() const;

@@ -9,12 +9,7 @@
 namespace fathom::models {
 namespace {
 
-/// Adds the buckets of the gradients to `buckets` in training.
-std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode, fixtures::Device device,
-                                    std::vector<int64_t>& buckets) {
-  Step step(row, {.mode = mode, .device = device, .batch = default_batch(row, mode)});
-  // The first step also allocates the optimizer's state.
-  if (mode == Mode::kTrain) buckets = gradient_buckets(step);
+std::vector<ops::RecordedOp> record(Step& step) {
   ops::NamedTensors parameters;
   for (const auto& parameter : step.workload().module().named_parameters()) {
     parameters.emplace_back(parameter.key(), parameter.value());
@@ -27,9 +22,16 @@ std::vector<ops::RecordedOp> record(const WorkloadRow& row, Mode mode, fixtures:
 std::string record_shapes_json(const WorkloadRow& row, fixtures::Device device) {
   std::vector<ops::RecordedOp> train;
   std::vector<int64_t> buckets;
-  if (row.trains) train = record(row, Mode::kTrain, device, buckets);
-  const auto infer = record(row, Mode::kInfer, device, buckets);
-  return ops::shapes_json(std::string(row.name), train, infer, buckets);
+  const auto options = [&](Mode mode) {
+    return StepOptions{.mode = mode, .device = device, .batch = default_batch(row, mode)};
+  };
+  if (row.trains) {
+    Step step(row, options(Mode::kTrain));
+    buckets = gradient_buckets(step);  // this first step allocates the optimizer's state
+    train = record(step);
+  }
+  Step infer(row, options(Mode::kInfer));
+  return ops::shapes_json(std::string(row.name), train, record(infer), buckets);
 }
 
 }  // namespace fathom::models

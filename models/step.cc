@@ -152,18 +152,14 @@ void Step::run(const std::function<void(Phase)>& done) {
 
 void Step::run_next(const std::function<void(Phase)>& done) {
   const bool reduces = reduction_ != nullptr && reduces_;
-  for (int round = 0; round < rounds(); ++round) {
+  for (int round = 0, count = rounds(); round < count; ++round) {
     if (reduces) reduction_->before_forward(round);
     forward();
     done(Phase::kForward);
     if (options_.mode == Mode::kInfer) break;
     if (reduces) reduction_->before_backward();
     backward();
-    if (reduces) {
-      reduction_->after_backward();
-    } else if (reduction_ != nullptr) {
-      reduction_->after_local_backward();
-    }
+    if (reduction_ != nullptr) reduction_->after_backward();
     done(Phase::kBackward);
     update();
     done(Phase::kUpdate);

@@ -232,17 +232,21 @@ void resolve_data(Options& options) {
   }
 }
 
+/// How many of `ranks` ranks run on this host.
+int on_this_host(const Options& options, int ranks) {
+  return options.place ? std::min(ranks, options.place->local_size) : ranks;
+}
+
 }  // namespace
 
 int ranks_here(const Options& options, int ranks) {
-  if (!options.place) return ranks;
   // mpirun and srun give each rank cores of its own, so that these are not to be shared out.
-  return options.place->launcher == "torchrun" ? std::min(ranks, options.place->local_size) : 1;
+  const bool has_own_cores = options.place && options.place->launcher != "torchrun";
+  return has_own_cores ? 1 : on_this_host(options, ranks);
 }
 
 bool has_gpus(const Options& options, int ranks) {
-  const int here = options.place ? std::min(ranks, options.place->local_size) : ranks;
-  return static_cast<std::size_t>(here) <= options.gpus;
+  return static_cast<std::size_t>(on_this_host(options, ranks)) <= options.gpus;
 }
 
 bool has_cores(const Options& options, int ranks, int threads) {

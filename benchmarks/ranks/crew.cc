@@ -5,12 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
-#include "fixtures/files/text.h"
+#include "benchmarks/ranks/meeting.h"
 #include "fixtures/machine/child_process.h"
 #include "fixtures/machine/process_end.h"
 #include "fixtures/ranks/cpu_shares.h"
@@ -22,11 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kGrace = 5s;  // for a rank to exit by itself, or to answer after another was silent
 
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(std::llround(seconds * 1e3));
-}
-
-std::string key(int rank) { return "rank/" + std::to_string(rank); }
+constexpr int kRowFailed = 4;  // the program's exit code
 
 }  // namespace
 
@@ -51,7 +46,6 @@ void Crew::start() {
   fixtures::bind_process(members_[0].facts.cpus);  // which the new processes inherit
   const auto store = fixtures::RankStore::serve(0, timeout_);
   const std::string size = std::to_string(size_);
-  std::vector<Member> started{members_[0]};
   members_.resize(1);
   for (int rank = 1; rank < size_; ++rank) {
     const std::string number = std::to_string(rank);
@@ -79,7 +73,7 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
   for (int rank = 1; rank < size_ && refusal.empty(); ++rank) {
     Member& member = members_[static_cast<std::size_t>(rank)];
     try {
-      member.facts = read_facts(store.get(key(rank)));
+      member.facts = read_facts(store.get(facts_key(rank)));
     } catch (const std::exception&) {
       const std::string end = end_of(rank);
       throw std::runtime_error("rank " + std::to_string(rank) + " did not join" +
@@ -93,15 +87,16 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
   }
   const std::string overlap = overlapping_cpus();
   if (!overlap.empty() && options_.place) warn_(overlap);
-  store.set("refusal", refusal);
+  store.set(kRefusalKey, refusal);
   if (!refusal.empty()) {
     wait_for_readers(store);
     throw std::runtime_error(refusal);
   }
-  control_ = std::make_unique<fixtures::Group>(
-      store,
-      fixtures::GroupOptions{
-          .name = "control", .rank = 0, .size = size_, .address = address, .timeout = timeout_});
+  control_ = std::make_unique<fixtures::Group>(store, fixtures::GroupOptions{.name = kControlGroup,
+                                                                             .rank = 0,
+                                                                             .size = size_,
+                                                                             .address = address,
+                                                                             .timeout = timeout_});
   store_ = store;
   address_ = address;
 }
@@ -121,7 +116,7 @@ std::string Crew::overlapping_cpus() const {
 void Crew::wait_for_readers(const fixtures::RankStore& store) const {
   for (int rank = 1; rank < size_; ++rank) {
     try {
-      store.get(key(rank) + "/refused", kGrace);
+      store.get(refused_key(rank), kGrace);
     } catch (const std::exception&) {
       continue;  // it has not come
     }
@@ -144,13 +139,13 @@ void Crew::invite(const Row& row) {
 }
 
 std::shared_ptr<const fixtures::Group> Crew::connect(const Row& row) const {
-  return std::make_shared<const fixtures::Group>(
-      *store_, fixtures::GroupOptions{.device = row.device,
-                                      .name = "group" + std::to_string(groups_),
-                                      .rank = 0,
-                                      .size = row.ranks,
-                                      .address = address_,
-                                      .timeout = timeout_});
+  return std::make_shared<const fixtures::Group>(*store_,
+                                                 fixtures::GroupOptions{.device = row.device,
+                                                                        .name = group_name(groups_),
+                                                                        .rank = 0,
+                                                                        .size = row.ranks,
+                                                                        .address = address_,
+                                                                        .timeout = timeout_});
 }
 
 std::vector<int> Crew::share_of(int rank, const Row& row) const {
@@ -208,7 +203,7 @@ std::vector<Answer> Crew::answers(const Row& row, const std::exception* own) {
       lost_ = lost + ", in " + row.name;
       warn_(lost_);  // at once: a launcher may end this process now
     }
-    end(4);
+    end(kRowFailed);
     throw std::runtime_error(lost);
   }
   for (const auto kind : {Answer::Kind::kFailed, Answer::Kind::kCutOff}) {

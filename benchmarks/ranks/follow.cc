@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "benchmarks/ranks/crew.h"
+#include "benchmarks/ranks/meeting.h"
 #include "benchmarks/ranks/perform.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/ranks/cpu_shares.h"
@@ -22,7 +22,7 @@ struct Work {
     if (row == rows.end()) throw std::runtime_error("has no row " + command.row);
     fixtures::bind_process(command.cpus);
     fixtures::set_threads(row->threads);
-    options.name = "group" + std::to_string(command.number);
+    options.name = group_name(command.number);
     options.size = row->ranks;
     options.device = row->device;
     task = row->make_rank(*row, std::make_shared<const fixtures::Group>(store, options));
@@ -56,17 +56,17 @@ auto with_rank_0(Work work) {
 }  // namespace
 
 int follow(const fixtures::Place& place, const Options& options, const std::vector<Row>& rows) {
-  const std::chrono::milliseconds timeout(std::llround(options.rank_seconds * 1e3));
-  const std::chrono::milliseconds a_row(std::llround(options.limit_seconds * 1e3));
+  const auto timeout = milliseconds(options.rank_seconds);
+  const auto a_row = milliseconds(options.limit_seconds);
   const auto store = fixtures::RankStore::connect(place.address, place.port, timeout,
                                                   place.has_store ? place.attempt : "");
-  store.set("rank/" + std::to_string(place.rank), text(own_facts(options, rows)));
-  const std::string refusal = store.get("refusal");
+  store.set(facts_key(place.rank), text(own_facts(options, rows)));
+  const std::string refusal = store.get(kRefusalKey);
   if (!refusal.empty()) {
-    store.set("rank/" + std::to_string(place.rank) + "/refused", "");
+    store.set(refused_key(place.rank), "");
     throw std::runtime_error("rank 0 ends the run: " + refusal);
   }
-  const fixtures::GroupOptions control_options{.name = "control",
+  const fixtures::GroupOptions control_options{.name = kControlGroup,
                                                .rank = place.rank,
                                                .size = place.size,
                                                .address = fixtures::address_towards(place.address),

@@ -34,10 +34,7 @@ class LedTask final : public Task {
 
   void begin_steps(int64_t steps) override {
     if (std::exchange(diverged_, false)) on_all({.order = Order::kEqualize});
-    collect();
-    crew_.tell(row_, {.order = Order::kSteps, .number = steps});
-    pending_ = true;
-    attempt([&] { own_->group().barrier(); });
+    start({.order = Order::kSteps, .number = steps}, [&] { own_->group().barrier(); });
   }
   void run() override {
     attempt([&] { own_->run(); });
@@ -53,11 +50,8 @@ class LedTask final : public Task {
     on_all({.order = Order::kCheckRanks});
     if (!own_->computes()) return {};
     Counters counters;
-    collect();
     const Command watch{.order = Order::kWatch, .number = steps_in(kWatchedSeconds, step_us)};
-    crew_.tell(row_, watch);
-    pending_ = true;
-    attempt([&] { counters = own_->watch(watch.number); });
+    start(watch, [&] { counters = own_->watch(watch.number); });
     diverged_ = true;
     std::vector<double> local =
         on_all({.order = Order::kLocalSteps, .number = steps_in(kLocalSeconds, step_us)});
@@ -109,13 +103,20 @@ class LedTask final : public Task {
     }
   }
 
-  /// Has every rank perform a command; returns the values of their answers.
-  std::vector<double> on_all(const Command& command) {
+  /// Has the other ranks perform a command while `work` does rank 0's part. Their answers wait for
+  /// collect().
+  template <typename Work>
+  void start(const Command& command, Work work) {
     collect();
     crew_.tell(row_, command);
     pending_ = true;
+    attempt(work);
+  }
+
+  /// Has every rank perform a command; returns the values of their answers.
+  std::vector<double> on_all(const Command& command) {
     std::vector<double> values(1);
-    attempt([&] { values[0] = perform(*own_, command); });
+    start(command, [&] { values[0] = perform(*own_, command); });
     const auto answers = collect();
     for (std::size_t rank = 1; rank < answers.size(); ++rank) values.push_back(answers[rank].value);
     return values;

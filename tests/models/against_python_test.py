@@ -5,14 +5,13 @@ python_step.py runs the network in PyTorch on them. The training step uses dropo
 """
 
 import json
-import os
 import pathlib
 import subprocess
 
 import pytest
 from program import PROGRAM, ROOT
+from torch_python import torch_environment, torch_python
 
-DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps"))
 WRITE_STEP = pathlib.Path(PROGRAM).parent / "write_step"
 WORKLOADS = [  # small
     "vgg",
@@ -33,26 +32,12 @@ LIMITS = {"float32": 1e-4, "float64": 1e-9}  # relative to the largest absolute 
 CANCELLING = "gradient of query"
 
 
-def torch_python():
-    """The interpreter beside the pinned LibTorch wheel."""
-    for name in ("cuda", "cpu"):
-        python = DEPENDENCIES / name / "bin/python"
-        if python.exists():
-            return python
-    pytest.skip("built with another LibTorch than the pinned one")
-
-
-def packages(name):
-    (found,) = (DEPENDENCIES / name / "lib").glob("python3*/site-packages")
-    return str(found)
-
-
 def run_python(*arguments):
     """What the interpreter prints."""
-    paths = [str(ROOT / "results"), packages("pytorch"), packages("results")]
-    environment = os.environ | {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [torch_python(), *arguments]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(
+        command, env=torch_environment(), capture_output=True, text=True, timeout=300
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -177,7 +177,7 @@ TEST(GradientReduction, AveragesTheLossThatAnUpdateNeeds) {
     reduced_round(workload, reduction, group->rank());
     EXPECT_EQ(workload.last_loss.item<float>(), 4.5F);
     workload.last_loss = at::full({}, 100.0 * group->rank());
-    reduction.after_local_backward();  // the ranks' learning rates stay equal
+    reduction.after_backward();  // of a step that is not reduced: learning rates stay equal
     EXPECT_EQ(workload.last_loss.item<float>(), 4.5F);
   });
 }

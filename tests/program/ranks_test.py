@@ -35,6 +35,14 @@ def failures(path):
     return {line["name"].removesuffix(SUFFIX): line["reason"] for line in map(strict_json, lines)}
 
 
+def rows_of_run(folder, pattern, *arguments):
+    """The rows of a run that succeeds."""
+    out = folder / "out.json"
+    result = ranks(f"--benchmark_filter={pattern}", f"--benchmark_out={out}", *arguments)
+    assert result.returncode == 0, result.stderr
+    return rows_of(out)
+
+
 @pytest.fixture(name="measured", scope="module")
 def measured_once(tmp_path_factory):
     """Rows of memnet and autoenc without a group, with one rank and with two."""
@@ -116,15 +124,8 @@ def test_wrong_usage_is_one_line(arguments, words):
 
 @needs_two_cores
 def test_a_bucket_holds_what_the_option_says(tmp_path, measured):
-    out = tmp_path / "out.json"
-    result = ranks(
-        "--fathom_ranks=1",
-        "--fathom_bucket_mb=0.5",
-        "--benchmark_filter=^autoenc/train/.*ranks:1",
-        f"--benchmark_out={out}",
-    )
-    assert result.returncode == 0, result.stderr
-    (row,) = rows_of(out).values()
+    options = ["--fathom_ranks=1", "--fathom_bucket_mb=0.5"]
+    (row,) = rows_of_run(tmp_path, "^autoenc/train/.*ranks:1", *options).values()
     assert row["gradient_bytes"] == 4 * row["params"]
     default = rows_of(measured[0])[row["name"].removesuffix(SUFFIX)]
     assert row["buckets"] > default["buckets"]
@@ -132,15 +133,15 @@ def test_a_bucket_holds_what_the_option_says(tmp_path, measured):
 
 @needs_two_cores
 def test_each_row_can_have_its_own_process(tmp_path):
-    out = tmp_path / "out.json"
-    result = ranks(
-        "--fathom_ranks=2",
-        "--fathom_isolate",
-        "--benchmark_filter=^memnet/train/.*ranks:",
-        f"--benchmark_out={out}",
-    )
-    assert result.returncode == 0, result.stderr
-    assert list(rows_of(out)) == [MEMNET.format(2)]
+    options = ["--fathom_ranks=2", "--fathom_isolate"]
+    assert list(rows_of_run(tmp_path, "^memnet/train/.*ranks:", *options)) == [MEMNET.format(2)]
+
+
+@needs_two_cores
+def test_a_process_of_its_own_after_ranks_has_all_cpus(tmp_path):
+    options = ["--fathom_ranks=2", "--fathom_backend=torch,onednn"]
+    rows = rows_of_run(tmp_path, "^memnet/train/.*(ranks:2|backend:onednn)", *options)
+    assert len(rows) == 2
 
 
 def test_list_of_rows_starts_no_rank():
