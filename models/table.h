@@ -19,9 +19,11 @@ enum class StudyShare {
   kStepTimes,  ///< also the time of every single step
 };
 
+/// The share in each study of --fathom_study.
 struct Studies {
-  StudyShare brief = StudyShare::kNothing;  ///< --fathom_study=short
-  StudyShare full = StudyShare::kNothing;   ///< --fathom_study=full
+  StudyShare fathom = StudyShare::kNothing;
+  StudyShare tbd = StudyShare::kNothing;
+  StudyShare full = StudyShare::kNothing;
 };
 
 /// What a sample holds, for a rate beside items_per_second.

@@ -197,9 +197,9 @@ CHECKS = [
     ),
     Check(
         "study",
-        "a short study, as far as the time allows",
+        "a study of Fathom's workloads, as far as the time allows",
         0,
-        ("{cuda} --fathom_study=short --benchmark_out={out}/run.json",),
+        ("{cuda} --fathom_study=fathom --benchmark_out={out}/run.json",),
         has_rows("run.json"),
         may_end_early=True,
     ),

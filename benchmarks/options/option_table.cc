@@ -70,7 +70,7 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
       ->check(names(kCacheNames));
   file(app, "--fathom_shapes", options.shapes, "adds rows with the op shapes of this JSON file");
   choice(app, "--fathom_study", raw.study, kStudyNames,
-         "runs the rows for a report, in minutes (short) or hours (full)");
+         "runs the rows for a report, of Fathom's workloads, TBD's or all");
   app.add_option("--fathom_explain", raw.explain,
                  "runs a step and its ops, and prints why the step takes its time")
       ->option_text("WORKLOAD/MODE");

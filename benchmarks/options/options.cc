@@ -21,11 +21,22 @@ struct Renamed {
   std::string_view now;
 };
 
-constexpr std::array<Renamed, 3> kRenamed{{
+constexpr std::array<Renamed, 4> kRenamed{{
     {"--fathom_strict", "--fathom_machine_check=refuse"},
     {"--fathom_unchecked", "--fathom_machine_check=off"},
     {"--fathom_strict_data", "--fathom_data_errors=fail"},
+    {"--fathom_study=short", "--fathom_study=fathom"},
 }};
+
+void refuse_renamed(const std::vector<std::string>& arguments) {
+  for (const auto& argument : arguments) {
+    for (const auto& [old, now] : kRenamed) {
+      if (argument == old || argument.substr(0, argument.find('=')) == old) {
+        throw UsageError(std::string(old) + ": was renamed, expected " + std::string(now));
+      }
+    }
+  }
+}
 
 /// The enum value of a name; `names` are in the enum's order.
 template <typename Value, typename Names>
@@ -165,6 +176,7 @@ bool Options::was_typed(std::string_view flag) const {
 Options parse_options(int argc, char** argv) {
   Options options;
   const auto ours = take_arguments(argc, argv, options);
+  refuse_renamed(ours);
   const RawOptions raw = read_options(ours, options);
   convert(raw, options);
   take_outputs(options);
@@ -178,9 +190,6 @@ Options parse_options(int argc, char** argv) {
 
 void refuse_argument(const std::string& argument) {
   const std::string flag = argument.substr(0, argument.find('='));
-  for (const auto& [old, now] : kRenamed) {
-    if (flag == old) throw UsageError(flag + ": was renamed, expected " + std::string(now));
-  }
   std::vector<std::string> known = google_benchmark_flags();
   for (const auto& name : option_names()) known.push_back(name);
   known.emplace_back("--help");

@@ -29,10 +29,10 @@ struct StepName {
   bool operator==(const StepName&) const = default;
 };
 
-/// Sets of rows for a report.
-enum class Study { kShort, kFull };
+/// Sets of rows for a report: of Fathom's workloads, of TBD's, and of all with other kernels.
+enum class Study { kFathom, kTbd, kFull };
 
-inline constexpr std::array<std::string_view, 2> kStudyNames{"short", "full"};
+inline constexpr std::array<std::string_view, 3> kStudyNames{"fathom", "tbd", "full"};
 
 /// What happens where the machine makes times unreliable.
 enum class MachineCheck { kWarn, kRefuse, kOff };
@@ -49,7 +49,7 @@ struct Options {
   std::string no_gpu;        ///< why `devices` leaves out the GPU, though there is a driver
   std::vector<int> threads;  ///< of CPU rows; GPU rows have one thread
   std::vector<int64_t> batches;
-  std::vector<double> batch_scales{1};  ///< factors on Fathom's batch, used without `batches`
+  std::vector<double> batch_scales{1};  ///< factors on the default batch, used without `batches`
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   std::string kernels;  ///< path of a library of the user's kernels; empty: none

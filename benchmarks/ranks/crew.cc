@@ -141,6 +141,7 @@ void Crew::invite(const Row& row) {
 std::shared_ptr<const fixtures::Group> Crew::connect(const Row& row) const {
   return std::make_shared<const fixtures::Group>(*store_,
                                                  fixtures::GroupOptions{.device = row.device,
+                                                                        .uses_mpi = row.uses_mpi,
                                                                         .name = group_name(groups_),
                                                                         .rank = 0,
                                                                         .size = row.ranks,

@@ -25,6 +25,7 @@ struct Work {
     options.name = group_name(command.number);
     options.size = row->ranks;
     options.device = row->device;
+    options.uses_mpi = row->uses_mpi;
     task = row->make_rank(*row, std::make_shared<const fixtures::Group>(store, options));
   }
 };

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <numeric>
 
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/collective_task.h"
+#include "fixtures/ranks/group.h"
 #include "models/table.h"
 #include "ops/types/shapes.h"
 
@@ -11,16 +13,39 @@ namespace {
 
 using fixtures::Device;
 
+/// What runs the collectives of a device.
+struct Comm {
+  Device device;
+  std::string backend;
+  std::vector<int> ranks;
+};
+
+std::vector<Comm> comms(const Options& options) {
+  std::vector<Comm> all;
+  for (const Device device : options.devices) {
+    const bool on_cpu = device == Device::kCpu;
+    all.push_back({device, on_cpu ? "gloo" : "nccl", options.ranks});
+    // MPI's collectives have all processes that mpirun has started.
+    if (on_cpu && options.place && options.place->launcher == "mpirun" && fixtures::has_mpi() &&
+        std::count(options.ranks.begin(), options.ranks.end(), options.place->size) > 0) {
+      all.push_back({device, "mpi", {options.place->size}});
+    }
+  }
+  return all;
+}
+
 void add_collective(std::vector<Row>& rows, const Options& options, Collective collective,
                     std::string_view workload, const std::string& what, int64_t elements) {
-  for (const Device device : options.devices) {
-    const std::string backend = device == Device::kCpu ? "gloo" : "nccl";
+  Options changed = options;
+  for (const auto& [device, backend, ranks] : comms(options)) {
+    changed.ranks = ranks;
     const std::string head = "op/" + std::string(name(collective)) + '/' + std::string(workload) +
                              '/' + what + "/update" + token("device", device);
     const std::string tail = token("precision", fixtures::Precision::kFp32) +
                              token("cache", Cache::kHot) + token("backend", backend);
-    add_rank_rows(rows, options, head, tail,
-                  {.device = device,
+    add_rank_rows(rows, changed, head, tail,
+                  {.uses_mpi = backend == "mpi",
+                   .device = device,
                    .backend = backend,
                    .make_rank =
                        [collective, elements](const Row& row, const auto& group) {

@@ -48,6 +48,7 @@ struct Row {
   int threads = 1;           ///< of each rank
   int ranks = 0;             ///< in its group; 0: it runs in one process without a group
   int ranks_here = 1;        ///< of them, those that share the cores of rank 0
+  bool uses_mpi = false;     ///< its group's collectives are MPI's
   fixtures::Device device = fixtures::Device::kCpu;
   fixtures::Precision precision = fixtures::Precision::kFp32;
   std::string backend = {};  ///< the token of its name; empty for fixtures

@@ -16,7 +16,7 @@ using models::StudyShare;
 constexpr std::array<Conflict, 8> kConflicts{{
     {"--fathom_explain", "which has rows of its own"},
     {"--fathom_record", "which measures nothing"},
-    {"--fathom_batch", "it sweeps batches around Fathom's"},
+    {"--fathom_batch", "it sweeps batches around the default"},
     {"--fathom_cache", "it runs ops hot and cold"},
     {"--fathom_backend", "which it sets itself"},
     {"--fathom_profile", "it profiles the steps that its figures need"},
@@ -42,7 +42,7 @@ void measure_memory(Options& options) {
 void sweep_batches(Options& options) {
   measure_memory(options);
   options.batch_scales = {0.25, 0.5, 1};
-  if (options.study == Study::kShort) return;
+  if (options.study != Study::kFull) return;
   options.profile = true;
   options.batch_scales.push_back(2);
 }
@@ -52,14 +52,20 @@ void run_other_kernels(Options& options) {
   options.backends = {ops::Backend::kOneDnn, ops::Backend::kTuned};
 }
 
-void run_ops_hot_and_cold(Options& options) {
-  keep_min_threads(options);
-  options.caches = {Cache::kHot, Cache::kCold};
+/// TBD's tables compare the ops that a step calls with the step, so they have its threads.
+void run_ops(Options& options) {
+  if (options.study == Study::kTbd) {
+    options.backends = {ops::Backend::kTorch};
+  } else {
+    keep_min_threads(options);
+    options.caches = {Cache::kHot, Cache::kCold};
+  }
 }
 
 StudyShare share(Study study, const std::string& workload) {
   const models::Studies& studies = models::workload(workload).studies;
-  return study == Study::kShort ? studies.brief : studies.full;
+  const std::array shares{studies.fathom, studies.tbd, studies.full};  // in the order of Study
+  return shares[static_cast<std::size_t>(study)];
 }
 
 const std::string& workload_of(const Row& row) {
@@ -105,7 +111,7 @@ constexpr std::array<Part, 6> kParts{{
     {step_rows, profile, has_steps_only},
     {step_rows, measure_memory, infers},
     {step_rows, sweep_batches, trains},
-    {op_rows, run_ops_hot_and_cold, is_needed_op},
+    {op_rows, run_ops, is_needed_op},
     {step_rows, run_other_kernels, has_steps, /*samples=*/false, /*full_only=*/true},
 }};
 
@@ -140,6 +146,7 @@ std::vector<Row> study_rows(const Options& options) {
   for (const auto& part : kParts) {
     if (part.full_only && options.study != Study::kFull) continue;
     Options changed = options;
+    if (options.study == Study::kTbd) keep_max_threads(changed);
     if (!part.samples) changed.samples.clear();
     part.change(changed);
     for (auto& row : part.make(changed)) {

@@ -92,7 +92,8 @@ TEST(Options, WithALimitIsolateRows) {
 TEST(Options, ThatWereRenamedNameTheNewOne) {
   for (const auto& [old, now] : {std::pair("--fathom_strict", "--fathom_machine_check=refuse"),
                                  std::pair("--fathom_unchecked", "--fathom_machine_check=off"),
-                                 std::pair("--fathom_strict_data", "--fathom_data_errors=fail")}) {
+                                 std::pair("--fathom_strict_data", "--fathom_data_errors=fail"),
+                                 std::pair("--fathom_study=short", "--fathom_study=fathom")}) {
     try {
       parsed({old});
       ADD_FAILURE() << old;

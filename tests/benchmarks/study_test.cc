@@ -9,55 +9,83 @@
 #include <string>
 
 #include "benchmarks/error.h"
+#include "models/table.h"
 #include "tests/benchmarks/parsed_options.h"
 
 namespace fathom::benchmarks {
 namespace {
 
-class EveryStudy : public testing::TestWithParam<std::string_view> {
+struct StudyCase {
+  std::string_view name;
+  std::set<std::string> workloads;
+  std::string convolutional;  // a workload with op rows
+  std::string light;          // the workload with the smallest step
+};
+
+const std::set<std::string> kFathoms{"alexnet",  "autoenc", "deepq",      "memnet",
+                                     "residual", "seq2seq", "speech_150", "vgg"};
+const std::set<std::string> kTbds{"a3c", "deepspeech2", "faster_rcnn", "inception_v3",
+                                  "nmt", "resnet50",    "transformer", "wgan"};
+
+std::set<std::string> all_workloads() {
+  std::set<std::string> names{"gpt2_decode"};
+  for (const auto& row : models::workloads()) {
+    if (row.variant_of.empty()) names.emplace(row.name);
+  }
+  return names;
+}
+
+class EveryStudy : public testing::TestWithParam<StudyCase> {
  protected:
   std::vector<Row> rows() const {
-    return study_rows(parsed({"--fathom_study=" + std::string(GetParam()), "--fathom_device=cpu",
-                              "--benchmark_out=run.json"}));
+    return study_rows(
+        parsed({"--fathom_study=" + std::string(GetParam().name), "--fathom_device=cpu",
+                "--fathom_threads=1,2", "--benchmark_out=run.json"}));
   }
   std::vector<Row> rows(const std::string& filter) const { return filtered(rows(), filter); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryStudy, testing::ValuesIn(kStudyNames),
-                         [](const auto& study) { return std::string(study.param); });
+INSTANTIATE_TEST_SUITE_P(Table, EveryStudy,
+                         testing::Values(StudyCase{"fathom", kFathoms, "residual", "memnet"},
+                                         StudyCase{"tbd", kTbds, "resnet50", "a3c"},
+                                         StudyCase{"full", all_workloads(), "vgg", "memnet"}),
+                         [](const auto& study) { return std::string(study.param.name); });
 
-TEST_P(EveryStudy, RunsEachRowOnceAndEveryWorkload) {
+TEST_P(EveryStudy, RunsEachRowOnceAndItsWorkloads) {
   std::set<std::string> names;
   std::set<std::string> workloads;
   for (const auto& row : rows()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
-    const std::string first = row.name.substr(0, row.name.find('/'));
-    if (!row.op) workloads.insert(first.substr(0, first.find('_')));
+    if (!row.op) workloads.insert(row.name.substr(0, row.name.find('/')));
   }
-  EXPECT_EQ(workloads, (std::set<std::string>{"alexnet", "autoenc", "deepq", "memnet", "residual",
-                                              "seq2seq", "speech", "vgg"}));
+  EXPECT_EQ(workloads, GetParam().workloads);
 }
 
-TEST_P(EveryStudy, ProfilesStepsAtFathomsBatchAndMeasuresTheirMemoryAtMaxThreads) {
-  const std::string max_threads = "threads:" + std::to_string(fixtures::usable_cores()) + "/";
-  const auto steps = rows("^vgg/.*batch:8/.*backend:torch");
+TEST_P(EveryStudy, ProfilesStepsAtTheDefaultBatchAndMeasuresTheirMemoryAtMaxThreads) {
+  const auto& workload = models::workload(GetParam().convolutional);
+  const std::string batch = "batch:" + std::to_string(workload.batch) + "/";
+  const auto steps = rows("^" + GetParam().convolutional + "/.*" + batch + ".*backend:torch");
   ASSERT_FALSE(steps.empty());
   for (const auto& row : steps) {
     EXPECT_EQ(row.profiling, Profiling::kOpTypes) << row.name;
-    EXPECT_EQ(row.memory != nullptr, row.name.find(max_threads) != std::string::npos) << row.name;
+    EXPECT_EQ(row.memory != nullptr, row.threads == 2) << row.name;
   }
 }
 
-TEST_P(EveryStudy, SweepsBatchesAroundFathoms) {
-  for (const char* batch : {"2", "4", "8"}) {
-    EXPECT_FALSE(rows(std::string("^vgg/train/.*batch:") + batch + "/").empty()) << batch;
+TEST_P(EveryStudy, SweepsTheBatchesOfTraining) {
+  const auto& workload = models::workload(GetParam().convolutional);
+  for (const int64_t divisor : {1, 2, 4}) {
+    const std::string batch = "batch:" + std::to_string(workload.batch / divisor) + "/";
+    EXPECT_FALSE(rows("^" + GetParam().convolutional + "/train/.*" + batch).empty()) << batch;
+    EXPECT_EQ(rows("^" + GetParam().convolutional + "/infer/.*" + batch).empty(), divisor > 1)
+        << batch;
   }
-  EXPECT_TRUE(rows("^vgg/infer/.*batch:2/").empty());
 }
 
 TEST_P(EveryStudy, RunsColdOpsOnlyWithTheBackendOfTheSteps) {
-  EXPECT_FALSE(rows("^op/conv2d/residual/.*cache:hot/backend:torch").empty());
-  EXPECT_FALSE(rows("^op/conv2d/residual/.*cache:cold/backend:torch").empty());
+  const std::string ops = "^op/conv2d/" + GetParam().convolutional;
+  EXPECT_FALSE(rows(ops + "/.*cache:hot/backend:torch").empty());
+  EXPECT_EQ(rows(ops + "/.*cache:cold/backend:torch").empty(), GetParam().name == "tbd");
   EXPECT_TRUE(rows("cache:cold/backend:onednn").empty());
 }
 
@@ -70,14 +98,19 @@ TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
   Peaks peaks(known);
   const auto all = expected_seconds(rows(), peaks);
   const auto seconds = [&](const std::string& filter) { return all.at(rows(filter).front().name); };
-  EXPECT_GT(seconds("^vgg/train/.*batch:8/"), 2 * seconds("^vgg/train/.*batch:2/"));
-  EXPECT_GT(seconds("^vgg/train/.*batch:8/"), seconds("^vgg/infer/"));
-  EXPECT_GT(seconds("^vgg/infer/"), seconds("^memnet/infer/"));
+  const auto& [name, workloads, convolutional, light] = GetParam();
+  const auto batch = [&](int64_t divisor) {
+    return "/batch:" + std::to_string(models::workload(convolutional).batch / divisor) + "/";
+  };
+  const std::string train = "^" + convolutional + "/train/.*threads:2";
+  EXPECT_GT(seconds(train + batch(1)), 2 * seconds(train + batch(4)));
+  EXPECT_GT(seconds(train + batch(1)), seconds("^" + convolutional + "/infer/.*threads:2"));
+  EXPECT_GT(seconds("^" + convolutional + "/infer/"), seconds("^" + light + "/infer/"));
 }
 
 /// A peak is unknown where a GPU's memory does not suffice.
 TEST_P(EveryStudy, ExpectsAFiniteTimeWithoutAPeak) {
-  const std::vector<Row> some = rows("^vgg/train/");
+  const std::vector<Row> some = rows("^" + GetParam().convolutional + "/train/");
   std::map<std::string, Peak> unknown;
   for (const auto& row : some) unknown[flops_peak_name(row.device, row.threads, row.precision)];
   Peaks peaks(unknown);
@@ -87,7 +120,7 @@ TEST_P(EveryStudy, ExpectsAFiniteTimeWithoutAPeak) {
 }
 
 TEST(Study, RunsStepsOnOtherKernelsAtMaxThreadsInTheFullOneOnly) {
-  for (const std::string study : {"short", "full"}) {
+  for (const std::string study : {"fathom", "tbd", "full"}) {
     std::map<std::string, std::set<std::string>> steps;  // by backend
     for (const auto& row : study_rows(parsed({"--fathom_study=" + study, "--benchmark_out=run.json",
                                               "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
@@ -105,8 +138,20 @@ TEST(Study, RunsStepsOnOtherKernelsAtMaxThreadsInTheFullOneOnly) {
   }
 }
 
-TEST(Study, KeepsSamplesOfShortStepsOnly) {
-  for (const auto& row : study_rows(parsed({"--fathom_study=short", "--benchmark_out=run.json"}))) {
+TEST(Study, OfTbdRunsStepsAndTheirOpsAtMaxThreads) {
+  std::set<std::string> kinds;
+  for (const auto& row : study_rows(parsed({"--fathom_study=tbd", "--benchmark_out=run.json",
+                                            "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
+    EXPECT_EQ(row.threads, 2) << row.name;
+    EXPECT_EQ(row.backend, "torch") << row.name;
+    kinds.insert(row.op ? "op" : "step");
+  }
+  EXPECT_EQ(kinds, (std::set<std::string>{"op", "step"}));
+}
+
+TEST(Study, OfFathomKeepsSamplesOfItsShortStepsOnly) {
+  for (const auto& row :
+       study_rows(parsed({"--fathom_study=fathom", "--benchmark_out=run.json"}))) {
     const bool light = row.name.starts_with("memnet/") || row.name.starts_with("autoenc/") ||
                        row.name.starts_with("deepq/") || row.name.starts_with("seq2seq/");
     EXPECT_EQ(row.samples, light && row.profiling != Profiling::kNone) << row.name;
@@ -114,7 +159,7 @@ TEST(Study, KeepsSamplesOfShortStepsOnly) {
 }
 
 TEST(Study, WritesSamplesBesideItsFile) {
-  const std::vector<std::string> arguments{"--fathom_study=short", "--benchmark_out=run.json"};
+  const std::vector<std::string> arguments{"--fathom_study=fathom", "--benchmark_out=run.json"};
   EXPECT_EQ(parsed(arguments).samples, "run.json.samples.jsonl");
   auto elsewhere = arguments;
   elsewhere.emplace_back("--fathom_samples=steps.jsonl");
@@ -122,7 +167,7 @@ TEST(Study, WritesSamplesBesideItsFile) {
 }
 
 TEST(Study, ExcludesOptionsThatItSetsItself) {
-  const std::vector<std::string> arguments{"--fathom_study=short", "--benchmark_out=run.json"};
+  const std::vector<std::string> arguments{"--fathom_study=fathom", "--benchmark_out=run.json"};
   for (const char* other : {"--fathom_batch=4", "--fathom_cache=hot", "--fathom_backend=torch",
                             "--fathom_profile", "--fathom_memory", "--fathom_shapes=mine.json",
                             "--fathom_record=shapes", "--fathom_explain=vgg/train"}) {
@@ -130,7 +175,7 @@ TEST(Study, ExcludesOptionsThatItSetsItself) {
     both.emplace_back(other);
     EXPECT_THROW(parsed(both), UsageError) << other;
   }
-  EXPECT_THROW(parsed({"--fathom_study=short"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_study=fathom"}), UsageError);
   EXPECT_THROW(parsed({"--fathom_study=long", "--benchmark_out=run.json"}), UsageError);
 }
 

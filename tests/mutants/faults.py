@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RESULTS = HERE / "results.jsonl"
-AREAS = ("models", "ops", "cost", "loop", "statistics", "readers")
+AREAS = ("models", "ops", "cost", "loop", "ranks", "statistics", "readers")
 MIN_PER_AREA = 6
 
 

@@ -53,6 +53,7 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
         (["--fathom_strict"], "was renamed, expected --fathom_machine_check=refuse"),
         (["--fathom_unchecked"], "was renamed, expected --fathom_machine_check=off"),
         (["--fathom_strict_data"], "was renamed, expected --fathom_data_errors=fail"),
+        (["--fathom_study=short"], "was renamed, expected --fathom_study=fathom"),
         (["--fathom_rom=/nonexistent.bin"], "fathom_bench: /nonexistent.bin: "),
         (["--fathom_rom=/etc/passwd"], "--fathom_rom"),
         (["--fathom_replay=99"], "--fathom_replay: Value 99 not in range 100 to 10000000"),

@@ -123,7 +123,7 @@ def refusal(path):
     return line
 
 
-@pytest.mark.parametrize("other", ["--fathom_study=short", f"--fathom_record={ROOT}"])
+@pytest.mark.parametrize("other", ["--fathom_study=fathom", f"--fathom_record={ROOT}"])
 def test_not_together_with(other, tmp_path, library):
     result = run(
         f"--fathom_kernels={library('none')}", other, f"--benchmark_out={tmp_path / 'out.json'}"

@@ -1,6 +1,7 @@
 """Ranks that torchrun and mpirun start."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -53,6 +54,27 @@ def test_ranks_measure_together(launched, tmp_path):
     assert [row["name"] for row in found["benchmarks"]] == [f"{ROW}/process_time/real_time"]
     context = found["context"]
     assert (context["launcher"], context["ranks"], context["hosts"]) == (name, "2", "1")
+
+
+def test_mpi_has_rows_of_collectives_of_all_its_processes(tmp_path):
+    if not (pathlib.Path(PROGRAM).parent / "libfathom_mpi.so").exists():
+        pytest.skip("built without MPI")
+    command, environment = mpirun()
+    out = tmp_path / "out.json"
+    words = [*command, PROGRAM, *QUICK, "--fathom_machine_check=off", "--fathom_ranks=1,2"]
+    words += ["--benchmark_filter=^op/.*/memnet/.*backend:mpi", f"--benchmark_out={out}"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {row["name"]: row for row in read_json(out)["benchmarks"]}
+    tail = "device:cpu/threads:1/ranks:2/precision:fp32/cache:hot/backend:mpi/process_time/real_time"
+    assert list(found) == [
+        f"op/all_reduce/memnet/gradients/update/{tail}",
+        f"op/all_reduce/memnet/bucket0/update/{tail}",
+        f"op/all_gather/memnet/parameters/update/{tail}",
+        f"op/reduce_scatter/memnet/parameters/update/{tail}",
+        f"op/broadcast/memnet/parameters/update/{tail}",
+    ]
+    assert all(row["busbw"] > 0 for row in found.values())
 
 
 def test_wrong_usage_reaches_the_user(launched):

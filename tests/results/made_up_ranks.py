@@ -31,11 +31,11 @@ def step(workload, ranks, threads=1, **counters):
     return row(name, 1.02 * us, **(fields | counters))
 
 
-def collective(kind, workload, layer, ranks, us, size):
+def collective(kind, workload, layer, ranks, us, size, backend="gloo"):
     """An op row that moves `size` bytes."""
     name = (
         f"op/{kind}/{workload}/{layer}/update/device:cpu/threads:1/ranks:{ranks}/precision:fp32"
-        "/cache:hot/backend:gloo"
+        f"/cache:hot/backend:{backend}"
     )
     return row(name, us, algbw=size / us * 1e6, busbw=size / us * 1e6)
 
