@@ -13,6 +13,7 @@
 #include "fixtures/machine/child_process.h"
 #include "fixtures/machine/process_end.h"
 #include "fixtures/ranks/cpu_shares.h"
+#include "fixtures/ranks/network.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -273,15 +274,17 @@ std::vector<std::pair<std::string, std::string>> Crew::context() const {
   std::set<std::string> hosts;
   std::set<std::string> cpus;
   for (const auto& member : members_) {
-    hosts.insert(member.facts.host);
+    hosts.insert(member.facts.machine);
     cpus.insert(member.facts.cpu);
   }
   std::string models;
   for (const auto& cpu : cpus) models += (models.empty() ? "" : "; ") + cpu;
+  const std::string interface = fixtures::network_interface(address_);
   return {{"ranks", std::to_string(size_)},
           {"hosts", std::to_string(hosts.size())},
           {"launcher", options_.place ? options_.place->launcher : "fathom_bench"},
-          {"rank_cpu_models", models}};
+          {"rank_cpu_models", models},
+          {"rank_interface", interface}};
 }
 
 }  // namespace fathom::benchmarks

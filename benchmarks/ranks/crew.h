@@ -76,7 +76,7 @@ class Crew {
   int size_;
   std::vector<Member> members_;  ///< by rank; only this one before start()
   std::optional<fixtures::RankStore> store_;
-  std::string address_;  ///< of this host
+  std::string address_ = "127.0.0.1";  ///< of this host
   std::unique_ptr<fixtures::Group> control_;
   int64_t groups_ = 0;  ///< made so far; part of their names
   std::map<std::string, double> one_rank_us_;

@@ -6,6 +6,7 @@
 #include "benchmarks/ranks/perform.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/ranks/cpu_shares.h"
+#include "fixtures/ranks/network.h"
 
 namespace fathom::benchmarks {
 namespace {

@@ -1,15 +1,12 @@
 """The real compare.py reads our files and pairs every row, in each of its modes."""
 
-import json
 import os
-import pathlib
-import subprocess
 
 import pytest
 
+from compare_py import compare_py, needs_compare_py
 from program import ONE_ROW, PROGRAM, read_json, run
 
-COMPARE = pathlib.Path(os.environ.get("FATHOM_COMPARE", "/usr/share/benchmark/compare.py"))
 THREADS = [1, 2][: len(os.sched_getaffinity(0))]
 ROWS = [
     f"--fathom_threads={','.join(map(str, THREADS))}",
@@ -19,9 +16,7 @@ ROWS = [
 ]
 REPETITIONS = 4  # the fewest that the U test can call different
 
-pytestmark = pytest.mark.skipif(
-    not COMPARE.exists(), reason=f"no {COMPARE}; install libbenchmark-tools"
-)
+pytestmark = needs_compare_py
 
 
 def measured(file, *options):
@@ -45,13 +40,9 @@ def repeated(tmp_path_factory):
 
 def compare(folder, *arguments):
     """What compare.py prints, and the pairs that it found by name."""
-    pairs = folder / "pairs.json"
-    command = ["/usr/bin/python3", COMPARE, "--no-color", "-d", pairs, *arguments]
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    found = {entry["name"]: entry for entry in json.loads(pairs.read_text())}
+    text, found = compare_py(folder, *arguments)
     found.pop("OVERALL_GEOMEAN", None)  # of repetitions only
-    return result.stdout.splitlines(), found
+    return text, found
 
 
 def names(file, part=""):

@@ -20,7 +20,7 @@ DOCUMENTS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob(
 OPTIONS = (ROOT / "docs/options.md").read_text()
 # The page that lists the exit codes of a program in results/.
 PAGES = {"report": "report", "gate": "gate", "ab": "gate", "history": "history"}
-PAGES |= {"export": "dashboards"}
+PAGES |= {"export": "dashboards", "predict": "predict", "compare": "compare"}
 # What this machine may lack for a command, and the error that says so.
 ABSENT = {"--fathom_device=cuda": "--fathom_device=cuda: ", "--fathom_rom": "--fathom_rom"}
 

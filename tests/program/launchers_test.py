@@ -82,4 +82,5 @@ def test_wrong_usage_reaches_the_user(launched):
     done = run("--fathom_ranks=3")
     assert done.returncode != 0
     message = f"--fathom_ranks=3: expected 1 to 2, the processes that {name} has started"
-    assert f"fathom_bench: {message}" in done.stdout + done.stderr
+    # mpirun ends the other ranks when the first one ends, and rank 1 may be the first.
+    assert message in done.stdout + done.stderr

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 
@@ -77,30 +78,42 @@ def start(rank, namespace, out):
     )
 
 
-def rows_of_run(limited, out):
+def run_on(limited, out):
+    """What a run of two ranks has written."""
     with namespaces(limited) as names, contextlib.ExitStack() as stack:
         processes = [start(rank, name, out) for rank, name in enumerate(names)]
         for process in processes:
             stack.callback(process.kill)
         outputs = [process.communicate(timeout=SECONDS) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
-    return {
-        row["name"].removesuffix("/process_time/real_time"): row
-        for row in read_json(out)["benchmarks"]
-    }
+    return read_json(out)
 
 
-@pytest.fixture(name="rows", scope="module")
-def rows_of_both_runs(tmp_path_factory):
+@pytest.fixture(name="runs", scope="module")
+def both_runs(tmp_path_factory):
     """By whether the link is limited."""
     skip_unless_possible()
     folder = tmp_path_factory.mktemp("network")
-    return {limited: rows_of_run(limited, folder / f"{limited}.json") for limited in (True, False)}
+    return {limited: run_on(limited, folder / f"{limited}.json") for limited in (True, False)}
+
+
+@pytest.fixture(name="rows")
+def rows_of_both_runs(runs):
+    return {
+        limited: {
+            row["name"].removesuffix("/process_time/real_time"): row for row in run["benchmarks"]
+        }
+        for limited, run in runs.items()
+    }
 
 
 def test_ranks_of_two_networks_join(rows):
     for limited in rows:
         assert list(rows[limited]) == [STEP, ALL_REDUCE]
+
+
+def test_the_context_names_the_interface(runs):
+    assert re.fullmatch(r"wire(, \d+ Mb/s)?", runs[True]["context"]["rank_interface"])
 
 
 def test_communication_of_a_step_takes_as_long_as_the_link(rows):

@@ -93,6 +93,7 @@ class TestRows:
         context = read_json(measured[0])["context"]
         assert context["ranks"] == "2" and context["hosts"] == "1"
         assert context["launcher"] == "fathom_bench"
+        assert context["rank_interface"] == "lo"
 
 
 def test_rows_of_inference_have_no_ranks():
