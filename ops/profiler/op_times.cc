@@ -11,6 +11,7 @@ namespace fathom::ops {
 const OpTimes::Op* OpTimes::enter(const Event& event) {
   if (event.call.name.empty()) return nullptr;
   const Op& op = known(event.call.name);
+  if (op.time == nullptr) return nullptr;
   // The gradient of a scope is one call with several nodes.
   const bool continues =
       event.what == Event::What::kNode && event.scope == std::exchange(last_owner_, event.scope);
@@ -35,6 +36,10 @@ const OpTimes::Op& OpTimes::known(std::string_view name) {
   if (found != ops_.end()) return found->second;
   const OpType* type = claim_of(name).type;
   const std::string shown(type != nullptr ? type->name : name.substr(name.rfind(':') + 1));
+  // at::matmul() calls at::mm() and the like, which are the matmul. What it does itself is no op.
+  if (type == nullptr && op_type(shown) != nullptr) {
+    return ops_.emplace(name, Op{nullptr, nullptr}).first->second;
+  }
   auto& time = times_[shown];
   if (time.type.empty()) {
     time.type = shown;

@@ -14,10 +14,10 @@ class OpTimes {
  public:
   struct Op {
     const OpType* type;  ///< null for a LibTorch op that belongs to no type
-    OpTime* time;
+    OpTime* time;  ///< null for one with the name of a type that it only calls
   };
 
-  /// Counts the op that begins and returns it; null for a node that only contains ops.
+  /// Counts the op that begins and returns it; null for what only contains ops.
   const Op* enter(const Event& event);
 
   /// The profile of the ops of work that took `seconds`.

@@ -4,6 +4,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -49,6 +50,16 @@ TEST_F(ProfileTest, CountsEachOpOnceUnderItsType) {
   EXPECT_EQ(matmul.count, 5);
   EXPECT_EQ(matmul.op_class, OpClass::kMatrix);
   EXPECT_GT(matmul.seconds, 0);
+}
+
+TEST_F(ProfileTest, CountsTheOpInAFunctionOfTheSameNameOnce) {
+  const at::Tensor batch = at::ones({2, 64, 64});
+  const Profile found = profile([&] {
+    for (int i = 0; i < 5; ++i) at::matmul(batch, square);  // runs an mm
+  });
+  const OpTime matmul = time_of(found, "matmul");
+  EXPECT_EQ(matmul.count, 5);
+  EXPECT_EQ(matmul.op_class, OpClass::kMatrix);
 }
 
 TEST_F(ProfileTest, FillsTheWholeTimeAndNoMore) {
