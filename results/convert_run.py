@@ -16,7 +16,7 @@ import sys
 
 from fathom_runs.catalogue import KEYS
 from fathom_runs.output import replace
-from fathom_runs.source import RunError, document, text_of
+from fathom_runs.source import RunError, document, text_of, unpacked
 
 OP_TYPES = {"attention": "additive_attention", "rnn": "clipped_relu_rnn"}
 LAYERS = {"norm": "bn", "project": "downsample"}  # of residual
@@ -67,7 +67,7 @@ def renamed(text):
 
 def converted(path, text):
     """Converts the text of a file. Raises RunError if fathom_bench did not write it."""
-    if not path.name.endswith(".jsonl"):
+    if unpacked(path).suffix != ".jsonl":
         context, _ = document(path, text)
         if "fathom_version" not in context:
             raise RunError(

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# For results/{report,history,gate,ab,export}. The first use installs the Python packages into .deps/results.
+# For results/{report,compare,history,gate,ab,export,predict}. The first use installs the Python packages into .deps/results.
 # Nothing is compiled.
 # shellcheck source=cmake/setup.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../cmake/setup.sh"

@@ -26,7 +26,7 @@ from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH, kind, setting, tokens
 from fathom_runs.source import RunError
-from fathom_runs.steps import BACKENDS, CALLS, backend_rank
+from fathom_runs.steps import CALLS, step_ops
 
 MIN_SHARE = 0.1  # percent of the step; op types below it are not listed
 
@@ -37,32 +37,25 @@ def split(benchmarks):
     If a step was run with several batch sizes, the first one is used. Op shapes have this batch size, unless the user
     gave another one with --fathom_batch.
     """
-    steps, inside, separate = {}, collections.defaultdict(dict), collections.defaultdict(dict)
+    steps, inside = {}, collections.defaultdict(dict)
     for one in benchmarks:
         parts, found = one.name.split("/"), tokens(one.name)
-        if kind(one.name) == "other" or found["device"] != "cpu":
-            continue
-        if kind(one.name) == "op":
-            if found["backend"] in BACKENDS:
-                caches = separate[setting(one.name)].setdefault(tuple(parts[1:5]), {"hot": {}})
-                rows = caches.setdefault(found["cache"], {})
-                rows[backend_rank(found["backend"], one.median("in_steps"))] = one
+        if kind(one.name) not in ("step", "inside") or found["device"] != "cpu":
             continue
         if found["backend"] != TORCH:
-            continue  # its step runs other kernels than the op rows above
+            continue  # its step runs other kernels than the op rows of `step_ops`
         key = setting(one.name), parts[1]
         batch, _ = steps.setdefault(key, (found.get("batch"), one.us))
         if "op" in found and found.get("batch") == batch:
             inside[key][found["op"]] = one
-    return steps, inside, separate
+    return steps, inside, step_ops(benchmarks)
 
 
 def sums_by_type(ops, mode, cache):
     """Sum of the op rows of each op type, in microseconds per step. An op without a cold row counts with its hot one."""
     times = collections.Counter()
     for (op_type, *_), caches in ops.items():
-        if rows := caches.get(cache, caches["hot"]):
-            row = rows[min(rows)]
+        if row := caches.get(cache, caches.get("hot")):
             times[op_type] += row.us * row.median(CALLS[mode], 0)
     return times
 

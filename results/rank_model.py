@@ -21,7 +21,7 @@ from fathom_runs.benchmarks import read
 from fathom_runs.context import title
 from fathom_runs.entries import MICROSECONDS
 from fathom_runs.names import kind, tokens
-from fathom_runs.source import RunError
+from fathom_runs.source import RunError, unpacked
 from fathom_runs.words import listed
 
 RANKS = (8, 64, 1024)
@@ -196,7 +196,7 @@ def page(path, context, found, networks):
     facts += [f"{words} {str(context[key])[:10]}" for key, words in FACTS.items() if key in context]
     text = PAGE.format(
         source=", ".join(facts),
-        file=path.name,
+        file=unpacked(path).name,
         measured=listed(dict.fromkeys(one.setting for one in found)),
         latencies=listed(f"{us:g} µs at {gbits} Gb/s" for gbits, us in networks.items()),
         enough=ENOUGH,

@@ -22,8 +22,10 @@ DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).r
 OTHER_PYTHONS = {
     "results": [
         "ab/ab_rounds",
+        "compare/compare_numbers",
         "gate/gate_shift",
         "history/history_changes",
+        "history/history_profiles",
         "report/fathom_figures",
         "report/our_figures",
         "report/report_figures",

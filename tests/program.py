@@ -54,8 +54,9 @@ def starts(program):
 
 
 run = starts(PROGRAM)
-ab, export, gate, history, report = (
-    starts(ROOT / "results" / name) for name in ("ab", "export", "gate", "history", "report")
+ab, compare, export, gate, history, predict, report = (
+    starts(ROOT / "results" / name)
+    for name in ("ab", "compare", "export", "gate", "history", "predict", "report")
 )
 
 

@@ -2,18 +2,21 @@
 
 from dataclasses import dataclass
 
-from fathom_history import changes, context, sentences
+from fathom_history import changes, context, profiles, sentences
 from fathom_history.causes import causes
 from fathom_history.changes import Change, Found
 from fathom_history.context import Mark
 from fathom_history.machines import Machine, Series
+from fathom_history.profiles import ProfileChange
+
+NEAR = 1  # run; noise can shift a change of the time and one of the profile by one run
 
 
 @dataclass(frozen=True)
 class DescribedChange:
     """A change and the sentence about it, which follows the name of the row."""
 
-    change: Change
+    change: Change | ProfileChange
     sentence: str
 
 
@@ -22,10 +25,23 @@ class Analysis:
     machine: Machine
     marks: list[Mark]
     found: dict[str, Found]  # by row
-    changes: list[DescribedChange]  # newest run first, then steps, then largest change
+    profiles: dict[str, list[ProfileChange]]  # by step, in the order of the runs
+    changes: list[
+        DescribedChange
+    ]  # newest run first, then steps, then largest change, then profiles
 
     def of_kind(self, *kinds):
         return [series for series in self.machine.series if series.kind in kinds]
+
+    @property
+    def time_changes(self):
+        return [one for one in self.changes if isinstance(one.change, Change)]
+
+    @property
+    def profile_changes(self):
+        """All changes of profiles, newest first."""
+        found = [one for changes in self.profiles.values() for one in changes]
+        return sorted(found, key=lambda one: (-one.run, -one.distance))
 
     def changes_of(self, row):
         """Changes of one row, in the order of the runs."""
@@ -39,17 +55,32 @@ class Analysis:
 def analysed(machine, smallest):
     marks = context.marks(machine.runs)
     found = {series.name: changes.find(series, smallest) for series in machine.series}
+    moved = {row: profiles.find(row, types, smallest) for row, types in machine.types.items()}
     every = [
-        described(series, change, machine, marks)
+        one
         for series in machine.series
-        for change in found[series.name].changes
+        for one in described(
+            series, found[series.name].changes, moved.get(series.name, []), machine, marks
+        )
     ]
-    every.sort(
-        key=lambda one: (-one.change.run, one.change.kind != "step", -abs(one.change.percent))
-    )
-    return Analysis(machine, marks, found, every)
+    every.sort(key=order)
+    return Analysis(machine, marks, found, moved, every)
 
 
-def described(series: Series, change, machine, marks):
-    found = causes(change, machine.types.get(series.name, {}))
-    return DescribedChange(change, sentences.change(change, machine, series, marks, found))
+def described(series: Series, times, moved, machine, marks):
+    """Yields the changes of a row. A change of the profile that comes with one of the time is in its sentence."""
+    alone = list(moved)
+    for change in times:
+        beside = [one for one in moved if abs(one.run - change.run) <= NEAR]
+        alone = [one for one in alone if one not in beside]
+        found = causes(change, machine.types.get(series.name, {}))
+        words = sentences.change(change, machine, series, marks, found, beside)
+        yield DescribedChange(change, words)
+    for one in alone:
+        yield DescribedChange(one, sentences.profile(one, machine, marks))
+
+
+def order(described):
+    change = described.change
+    is_time = isinstance(change, Change)
+    return -change.run, change.kind != "step", -abs(change.percent) if is_time else 0

@@ -26,22 +26,21 @@ def section(analysis, key):
 
 
 def card(series, analysis, key, shared):
-    found = analysis.found[series.name]
-    changes = analysis.changes_of(series.name)
+    found, profiles = analysis.found[series.name], analysis.profiles.get(series.name, [])
     return {
         "id": names.anchor(series.name, key),
         "row": series.name,
         "title": names.title(series.name),
         "setting": names.setting(series.name, shared),
-        "summary": summary(series, changes),
-        "image": chart.drawn(series, found, analysis.machine, analysis.marks),
-        "changes": [item(one) for one in changes],
+        "summary": summary(series, found.changes, profiles),
+        "image": chart.drawn(series, found, profiles, analysis.machine, analysis.marks),
+        "changes": [item(one) for one in analysis.changes_of(series.name)],
         "values": values(series, analysis.machine.types.get(series.name, {})),
     }
 
 
-def summary(series, changes):
-    """The newest value compared with the median of the earlier ones."""
+def summary(series, changes, profiles):
+    """The newest value compared with the median of the earlier ones, and numbers of changes."""
     last = series.us[series.known[-1]]
     text = time_words(last)
     before = series.us[series.known[:-1]]
@@ -51,7 +50,15 @@ def summary(series, changes):
         text += f", {percent(abs(more))} {side} the median of {plural(len(before), 'earlier run')}"
     if series.known[-1] != len(series.us) - 1:
         text += "; the newest run lacks this row"
-    return f"{text}. {plural(len(changes), 'change')}." if changes else f"{text}."
+    return " ".join([f"{text}.", *(f"{one}." for one in counts(changes, profiles))])
+
+
+def counts(changes, profiles):
+    """Yields the number of changes of times, then of profiles, if there are any."""
+    if changes:
+        yield plural(len(changes), "change")
+    if profiles:
+        yield plural(len(profiles), "change of the profile", "changes of the profile")
 
 
 def legends(analysis):

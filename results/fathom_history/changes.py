@@ -31,6 +31,10 @@ class Change:
         return self.new[0]
 
     @property
+    def sign(self):
+        return "slower" if self.percent > 0 else "faster"
+
+    @property
     def percent(self):
         return 100 * (self.new_us / self.old_us - 1)
 

@@ -9,16 +9,17 @@ GAP = 40  # between trend and stack; holds letters and the unit of the stack
 DATE = 62  # width of a date
 
 
-def drawn(series, found, machine, marks):
-    """Draws one `<svg>`."""
+def drawn(series, found, profiles, machine, marks):
+    """Draws one `<svg>`. `profiles` are the changes of the profile."""
     columns = svg.Columns(len(machine.runs))
     layers = stack.layers(machine.types.get(series.name, {}))
     unit = svg.unit(np.nanmedian(series.us))
     bottom = trend.TOP + trend.HEIGHT
     parts = []
     if layers:
-        bars, bottom = stack.drawn(layers, columns, bottom + GAP, unit)
-        parts.append(bars)
+        top = bottom + GAP
+        bars, bottom = stack.drawn(layers, columns, top, unit)
+        parts += [bars, stack.profile_lines(profiles, columns, top)]
     parts.append(trend.mark_lines(marks, columns, bottom))
     parts.append(trend.drawn(series, found, columns, unit))
     parts.append(trend.change_lines(found.changes, columns, bottom))

@@ -1,10 +1,8 @@
 """Reads the runs of a folder."""
 
 from fathom_history.run import read
-from fathom_runs.source import RunError
-
-# Suffixes of files that fathom_bench writes beside a run.
-BESIDE = (".errors.jsonl", ".explain.json", ".kernels.json", ".samples.jsonl")
+from fathom_runs.beside import is_beside
+from fathom_runs.source import RunError, unpacked
 
 
 def runs(folder, page):
@@ -27,16 +25,15 @@ def runs(folder, page):
 
 
 def files(folder):
-    """Yields the files by path, without hidden ones and without files beside a run."""
+    """Yields the files by path, without hidden ones, files beside a run, and gzip files beside their content."""
     try:
         list(folder.iterdir())
     except OSError as error:
         raise RunError(f"{folder}: {error.strerror}, expected a folder of runs") from error
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    known = set(paths)
+    known, runs = set(paths), set(map(unpacked, paths))
     for path in paths:
-        beside = [end for end in BESIDE if path.name.endswith(end)]
         is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if is_hidden or any(path.with_name(path.name.removesuffix(end)) in known for end in beside):
-            continue
-        yield path
+        is_copy = path != unpacked(path) and unpacked(path) in known
+        if not (is_hidden or is_copy or is_beside(path, runs)):
+            yield path

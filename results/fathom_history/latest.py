@@ -62,8 +62,7 @@ def item(described, lead=""):
     sentence = (
         described.sentence if lead else described.sentence[:1].upper() + described.sentence[1:]
     )
-    sign = "slower" if described.change.percent > 0 else "faster"
-    return {"sign": sign, "lead": lead, "sentence": sentence}
+    return {"sign": described.change.sign, "lead": lead, "sentence": sentence}
 
 
 def name(key, change):
@@ -93,7 +92,7 @@ def missing(machine):
 
 
 def table(analysis, key):
-    """The table of all changes, one row each. None without changes."""
+    """The table of all changes of times, one row each. None without changes."""
     runs = analysis.machine.runs
     rows = [
         {
@@ -109,16 +108,17 @@ def table(analysis, key):
                 mark.letter for mark in analysis.marks_at(one.change)
             ),
         }
-        for one in analysis.changes
+        for one in analysis.time_changes
     ]
     if not rows:
         return None
     data = pd.DataFrame(rows)
     return {
         "key": f"changes{key}",
-        "title": "All changes",
-        "what": "before, after: means over the runs of the old and new level. p: Student's t-test. Letters: see Trends.",
-        "shown": data.assign(row=[name(key, one.change) for one in analysis.changes]),
+        "title": "Changes of times",
+        "what": "before, after: means over the runs of the old and new level. p: Student's t-test. Letters: see "
+        "Trends.",
+        "shown": data.assign(row=[name(key, one.change) for one in analysis.time_changes]),
         "data": data,
         "is_open": True,
     }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom_history.run import Run
+from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.context import MACHINE, title
 from fathom_runs.names import kind, step_of
 
@@ -60,3 +61,22 @@ def series(name, runs):
     rows = [run.rows.get(name) for run in runs]
     values = np.array([[row.us, row.low, row.high] if row else [np.nan] * 3 for row in rows])
     return Series(name, kind(name), *values.T, tuple(row.label if row else None for row in rows))
+
+
+def op_times(types):
+    """Microseconds and classes of a step's op types by name. A run without an op type has 0.
+
+    The class framework is one op type.
+    """
+    times, classes = {}, {}
+    for name, one in types.items():
+        kind = op_class(one)
+        name = kind if kind == FRAMEWORK else name
+        times[name] = times.get(name, 0) + np.nan_to_num(one.us)
+        classes[name] = kind
+    return times, classes
+
+
+def op_class(series):
+    """The newest label. Without a label, the class is framework."""
+    return next((label for label in reversed(series.labels) if label), FRAMEWORK)

@@ -2,12 +2,13 @@
 
 import pathlib
 
-from fathom_history import cards, changes, latest, names, tables
+from fathom_history import cards, changes, latest, names, profiles, stack, tables
 from fathom_page import templates
 from fathom_runs.words import plural
 
 HERE = pathlib.Path(__file__).parent
 REFUSED = 5  # files that are not runs and are listed with the reason
+SIGNS = {"slower": "▲", "faster": "▼", "profile": stack.PROFILE}
 KINDS = {"op": "Ops", "other": "Other rows"}  # titles of the tables of rows
 
 
@@ -27,6 +28,8 @@ def page(analyses, refused, smallest):
         smallest=f"{smallest:g}",
         max_p=f"{changes.MAX_P['step']:g}",
         max_p_of_many=f"{changes.MAX_P_OF_MANY:g}",
+        max_p_of_profiles=f"{profiles.MAX_P:g}",
+        profile_runs=profiles.MIN_RUNS,
         machines=[machine(one, key, smallest) for one, key in zip(analyses, keys)],
     )
 
@@ -40,10 +43,12 @@ def no_runs(refused):
 def facts(analyses):
     """Numbers of runs, rows and changes, and the dates."""
     runs = [run for one in analyses for run in one.machine.runs]
-    count = sum(len(one.changes) for one in analyses)
+    count = sum(len(one.time_changes) for one in analyses)
+    moved = sum(len(one.profile_changes) for one in analyses)
     first, last = (choice(runs, key=lambda run: run.date) for choice in (min, max))
     days = first.day if first.day == last.day else f"{first.day} to {last.day}"
-    return [plural(len(runs), "run"), days, *rows(analyses), plural(count, "change")]
+    found = [plural(len(runs), "run"), days, *rows(analyses), plural(count, "change")]
+    return found + [plural(moved, "change of a profile", "changes of profiles")] * bool(moved)
 
 
 def rows(analyses):
@@ -58,7 +63,7 @@ def rows(analyses):
 def machine(one, key, smallest):
     """The section of one machine: changes, tables above the trends, trends, tables below."""
     of_rows = (tables.of_rows(one, key, kind, title) for kind, title in KINDS.items())
-    above = [latest.table(one, key), tables.of_marks(one, key)]
+    above = [latest.table(one, key), tables.of_profiles(one, key), tables.of_marks(one, key)]
     below = [*of_rows, tables.of_runs(one, key)]
     steps = [series.name for series in one.of_kind("step")]
     return {
@@ -76,4 +81,4 @@ def machine(one, key, smallest):
 
 
 def signs(described):
-    return "".join("▲" if one.change.percent > 0 else "▼" for one in described)
+    return "".join(SIGNS[one.change.sign] for one in described)

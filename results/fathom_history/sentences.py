@@ -1,4 +1,7 @@
-"""Describes a change: how much, since which run, which op types, and changes of the context at the same run."""
+"""Describes a change of a row's time or of a step's profile: how much, since which run, which op types.
+
+Changes of the context at the same run are mentioned.
+"""
 
 from fathom_runs.words import listed, percent, plural, time_words
 
@@ -7,8 +10,11 @@ MAX_LENGTH = 60  # characters of a setting
 MAX_SETTINGS = 3  # settings named in one sentence
 
 
-def change(one, machine, series, marks, found):
-    """The sentences that follow the name of the row. `found` are its causes (causes.causes)."""
+def change(one, machine, series, marks, found, profiles=()):
+    """The sentences that follow the name of the row. `found` are its causes (causes.causes).
+
+    `profiles` are changes of the profile at the same run.
+    """
     runs = machine.runs
     more = "longer" if one.percent > 0 else "less time"
     words = [
@@ -18,8 +24,32 @@ def change(one, machine, series, marks, found):
     ]
     if one.kind == "step":
         words.append(op_types(found))
+    words += [f"Its profile changed, too ({distance(one)}): {shares(one)}." for one in profiles]
     words += [label(one, series), other_changes(one, marks)]
     return " ".join(filter(None, words))
+
+
+def profile(one, machine, marks):
+    """The sentences about a change of the profile without a change of the time."""
+    runs = machine.runs
+    words = (
+        f"has had another profile since {runs[one.run].minute}: {shares(one)} ({distance(one)}, "
+        f"{counted(one)}, {probability(one.p)}), {commits(one, runs)}. "
+        "Its time did not change at this run."
+    )
+    return " ".join(filter(None, (words, other_changes(one, marks))))
+
+
+def shares(one):
+    """The op types whose shares changed most: `conv2d takes 66.1 % of the step instead of 60 %`."""
+    first, *others = one.shifts
+    parts = [f"{first.op_type} takes {first.new:.3g} % of the step instead of {first.old:.3g} %"]
+    parts += [f"{one.op_type} {one.new:.3g} % instead of {one.old:.3g} %" for one in others]
+    return listed(parts)
+
+
+def distance(one):
+    return f"cosine distance {one.distance:.2g}, between runs of one level {one.noise:.2g}"
 
 
 def counted(one):

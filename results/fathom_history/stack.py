@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fathom_history.machines import op_times
 from fathom_page import palette, svg
 
 MAX_TYPES = 6  # op types with their own colour; the rest is drawn as "others"
 HEIGHT = 84
 OTHERS = "others"
+PROFILE = "◆"  # the sign of a change of the profile
 # Shades of op types of one class, by rank: the colour is mixed with black (0) or white (255) by this share.
 SHADES = ((0, 0), (0, 0.4), (255, 0.45), (0, 0.65), (255, 0.7), (0, 0.8))
 
@@ -22,12 +24,7 @@ class Layer:
 
 def layers(types):
     """Layers from bottom to top, largest sum over all runs first. The class framework is one layer."""
-    times, classes = {}, {}
-    for name, one in types.items():
-        kind = op_class(one)
-        name = kind if kind == palette.FRAMEWORK else name
-        times[name] = times.get(name, 0) + np.nan_to_num(one.us)
-        classes[name] = kind
+    times, classes = op_times(types)
     order = sorted(times, key=lambda name: (-times[name].sum(), name))
     used, made = {}, []
     for name in order[:MAX_TYPES]:
@@ -48,10 +45,6 @@ def shaded(colour, towards, share):
     return "#" + "".join(f"{round(part + share * (towards - part)):02x}" for part in parts)
 
 
-def op_class(series):
-    return next((label for label in reversed(series.labels) if label), palette.FRAMEWORK)
-
-
 def drawn(made, columns, top, unit):
     """Draws the bars below `top`. Returns them and the y of their bottom."""
     total = np.sum([layer.us for layer in made], axis=0)
@@ -69,6 +62,16 @@ def drawn(made, columns, top, unit):
         parts.append(svg.bars(boxes, fill=layer.colour))
         base = base + layer.us
     return svg.joined(parts), scale.bottom
+
+
+def profile_lines(changes, columns, top):
+    """Draws a line through the bars at every change of the profile, with its sign above."""
+    parts = []
+    for change in changes:
+        x = columns.x(change.run - 0.5)
+        parts.append(svg.path([(x, top - 1), (x, top + HEIGHT)], stroke="currentColor"))
+        parts.append(svg.text(x, top - 3, PROFILE, text_anchor="middle"))
+    return svg.joined(parts)
 
 
 def key(made, top):

@@ -1,9 +1,9 @@
-"""Tables of the page: ops, other rows, runs, and changes of the machine."""
+"""Tables of the page: ops, other rows, runs, changes of profiles, and changes of the machine."""
 
 import numpy as np
 import pandas as pd
 
-from fathom_history import chart
+from fathom_history import chart, names, sentences
 from fathom_page.templates import breakable
 
 DIGITS = 6  # significant digits in CSV files
@@ -55,6 +55,39 @@ def matrix(series, analysis):
             column += "'"  # two runs in the same minute
         columns[column] = [float(f"{one.us[index]:.{DIGITS}g}") for one in series]
     return pd.DataFrame(columns)
+
+
+def of_profiles(analysis, key):
+    """The table of changes of profiles. None without changes."""
+    runs, changes = analysis.machine.runs, analysis.profile_changes
+    rows = [
+        {
+            "run": runs[one.run].minute,
+            "row": one.row,
+            "share of the step": ", ".join(
+                f"{shift.op_type} {shift.old:.3g} → {shift.new:.3g} %" for shift in one.shifts
+            ),
+            "distance": one.distance,
+            "noise": one.noise,
+            "p": one.p,
+            "runs since": len(one.new),
+            "commits": sentences.commits(one, runs),
+            "letters": ", ".join(mark.letter for mark in analysis.marks_at(one)),
+        }
+        for one in changes
+    ]
+    if not rows:
+        return None
+    data = pd.DataFrame(rows)
+    return {
+        "key": f"profiles{key}",
+        "title": "Changes of profiles",
+        "what": "distance: cosine distance between the mean profiles before and after. noise: median distance between "
+        "two runs of a level. Letters: see Trends.",
+        "shown": data.assign(row=[names.link(one.row, key) for one in changes]),
+        "data": data,
+        "is_open": True,
+    }
 
 
 def of_marks(analysis, key):

@@ -82,7 +82,7 @@ def name_axes(axis, columns, rows):
 def marker_key(figure, kinds, columns=3):
     """Draws a legend of (name, marker properties) below the axes."""
     handles = [
-        matplotlib.lines.Line2D([], [], linestyle="none", label=name, **{"markersize": 7, **how})
+        matplotlib.lines.Line2D([], [], label=name, **{"linestyle": "none", "markersize": 7, **how})
         for name, how in kinds
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(kinds)))

@@ -23,6 +23,10 @@ NAMES = {
     "calls_per_inference": "calls per inference",
     "calls_per_step": "calls per step",
     "op_class": "class",
+    "pass_": "pass",
+    "speedup": "speed-up",
+    "low": "from",
+    "high": "to",
 }
 # Columns of large numbers: new heading, and divisor.
 SCALED = {
@@ -47,7 +51,10 @@ class Table:
 
 
 def heading(column):
-    """The heading of a column, with its unit after a comma."""
+    """The heading of a column, with its unit after a comma. A name of NAMES may follow other words."""
+    for name, text in NAMES.items():
+        if "_" in name.strip("_") and column.endswith(f"_{name}"):
+            return f"{column.removesuffix(f'_{name}').replace('_', ' ')}, {text}"
     words = column.strip("_").split("_")
     unit = UNITS.get(words[-1]) if len(words) > 1 else None
     name = " ".join(words[:-1] if unit else words)

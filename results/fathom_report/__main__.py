@@ -11,6 +11,7 @@ import sys
 
 from fathom_report.run import read
 from fathom_runs.arguments import command_line
+from fathom_runs.beside import SAMPLES, beside
 from fathom_runs.output import expect_distinct
 from fathom_runs.source import RunError
 
@@ -66,8 +67,8 @@ def parsed():
 
 def with_samples(files):
     """The files, and the samples that a study wrote beside them."""
-    beside = [file.with_name(file.name + ".samples.jsonl") for file in files]
-    return files + [file for file in beside if file.exists() and file not in files]
+    found = [beside(file, SAMPLES) for file in files]
+    return files + [file for file in found if file.exists() and file not in files]
 
 
 def grouped(missing):

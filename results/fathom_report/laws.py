@@ -1,11 +1,10 @@
-"""Statistics of the report: drift, distances, clusters, scaling laws, roofline. SciPy computes them."""
+"""Statistics of the report: drift, clusters, scaling laws. SciPy computes them."""
 
 import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.cluster import hierarchy
 from scipy.optimize import OptimizeWarning, curve_fit
 from scipy.spatial import distance
@@ -64,12 +63,6 @@ def drift(values):
 
 
 # --- similarity of profiles
-
-
-def cosine_distances(profiles):
-    """Distances between the rows of a table, as a table: 0 for equal shares, 1 if nothing is shared."""
-    distances = distance.squareform(distance.pdist(profiles.to_numpy(dtype=float), "cosine"))
-    return pd.DataFrame(np.maximum(distances, 0), profiles.index, profiles.index)
 
 
 @dataclass(frozen=True)
@@ -188,14 +181,6 @@ def fit(law, threads, us, start, most, min_points):
         )
     best[0] *= scale
     return [float(value) for value in best], covariance
-
-
-# --- roofline
-
-
-def attainable(intensity, peak_flops, peak_bytes):
-    """FLOP/s of the roof at an intensity in FLOPs per byte."""
-    return np.minimum(peak_flops, np.asarray(intensity, dtype=float) * peak_bytes)
 
 
 def doublings(first, last):

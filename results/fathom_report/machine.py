@@ -1,64 +1,6 @@
 """Facts about the machine and the run, for the top of the page."""
 
-import re
-
-CARDS = {
-    "Machine": {
-        "cpu": "CPU",
-        "cpu_capability": "vector instructions",
-        "num_cpus": "CPUs",
-        "affinity": "affinity",
-        "mhz_per_cpu": "MHz",
-        "caches": "caches",
-        "cpu_scaling_enabled": "frequency scaling",
-        "machine_governor": "governor",
-        "machine_turbo": "turbo",
-        "machine_smt": "CPUs per core (SMT)",
-        "machine_cpu_quota": "CPU quota",
-        "machine_huge_pages": "huge pages",
-        "machine_others": "used by other processes",
-        "machine_steal": "taken by the hypervisor",
-        "gpu": "GPU",
-        "gpu_memory_bytes": "GPU memory, bytes",
-        "machine_gpu_clock": "GPU clock",
-        "gpu_application_clock_mhz": "GPU application clock, MHz",
-        "gpu_power_limit_w": "GPU power limit, W",
-        "gpu_persistence": "GPU persistence mode",
-        "gpu_mig": "GPU instances (MIG)",
-        "gpu_ecc": "GPU error correction (ECC)",
-        "host_name": "host",
-    },
-    "Versions": {
-        "fathom_version": "fathom_bench",
-        "git_commit": "commit",
-        "libtorch": "LibTorch",
-        "libtorch_mkl": "MKL in LibTorch",
-        "libtorch_onednn": "oneDNN in LibTorch",
-        "onednn": "oneDNN",
-        "gpu_driver": "NVIDIA driver",
-        "cuda_driver": "CUDA driver",
-        "cuda_runtime": "CUDA runtime",
-        "cublas": "cuBLAS",
-        "cudnn": "cuDNN",
-        "compiler": "compiler",
-        "compiler_flags": "flags",
-    },
-    "Settings": {
-        "data": "data",
-        "rom": "game",
-        "seed": "seed",
-        "openmp": "OpenMP",
-        "malloc": "malloc",
-        "cuda_environment": "CUDA's environment",
-        "fathom_cuda_graph": "--fathom_cuda_graph",
-        "fathom_layout": "--fathom_layout",
-        "fathom_malloc": "--fathom_malloc",
-        "fathom_mkl": "--fathom_mkl",
-        "ranks": "ranks",
-        "hosts": "hosts of the ranks",
-        "launcher": "launcher of the ranks",
-    },
-}
+from fathom_page.machine import CARDS, peaks, text
 
 
 def facts(run):
@@ -91,41 +33,3 @@ def commands(run):
         (str(one.get("date", "no date")), str(one.get("command_line", "")))
         for one in run.contexts.values()
     ]
-
-
-def text(key, value):
-    try:
-        if key == "caches":
-            return caches(value)
-    except (KeyError, TypeError):
-        return ""  # a future Google Benchmark may write other fields
-    if key == "git_commit":
-        return re.sub(r"^(\w{12})\w+", r"\1", str(value))
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)
-
-
-def caches(sizes):
-    """Sizes of the data caches, as "L1 32 KiB, L2 1 MiB"."""
-    found = []
-    for cache in sizes:
-        if cache["type"] != "Instruction":
-            kib = cache["size"] / 1024
-            size = f"{kib / 1024:g}\u00a0MiB" if kib >= 1024 else f"{kib:g}\u00a0KiB"
-            found.append(f"L{cache['level']}\u00a0{size}")
-    return ", ".join(found)
-
-
-def peaks(context):
-    """Pairs of name and value of each measured peak, by device and threads."""
-    found = []
-    for key, value in context.items():
-        parts = re.fullmatch(r"peak_(flops|bytes)_(\w+?)_threads(\d+)(?:_(\w+))?", key)
-        if parts:
-            what, device, threads, precision = parts.groups()
-            count = f"{threads} thread{'s' * (threads != '1')}" if device == "cpu" else None
-            what = precision if what == "flops" else "memory"
-            name = ", ".join(filter(None, (device, count, what)))
-            found.append(((device, int(threads), what), name, str(value)))
-    return [(name, value) for _, name, value in sorted(found)]

@@ -1,12 +1,11 @@
 """Warnings at the top of a report: interference, contradictions, and differences between the files."""
 
-import re
-
 import pandas as pd
 
 from fathom_report.selection import step_names
 from fathom_runs.catalogue import KEYS
-from fathom_runs.context import is_peak, rate
+from fathom_runs.context import is_peak
+from fathom_runs.peaks import low_peaks
 from fathom_runs.words import disturbed_words, plural
 
 # Fields of the context that may differ between files without a note.
@@ -21,7 +20,6 @@ MAY_DIFFER = (
     "seed",
 )
 MAY_DIFFER += ("machine_others", "machine_steal", "machine_gpu_clock", "ranks", "ab_id", *KEYS)
-MIN_SCALING = 0.9  # peak of n threads, divided by n times the peak of one thread
 MIN_PROFILED = 0.9  # time of a profiled step, divided by the time of the timed step
 
 
@@ -67,21 +65,6 @@ def short_profiles(run):
             f"({short.min():.2f} of it). "
             "Profiling only slows a step, so the timed step was probably disturbed."
         )
-
-
-def low_peaks(context):
-    """Yields a sentence for each thread count with a FLOP/s peak far below that number times the peak of one thread."""
-    for key, value in context.items():
-        parts = re.fullmatch(r"peak_flops_cpu_threads(\d+)_(\w+)", key)
-        if not parts:
-            continue
-        threads, precision = parts.groups()
-        one, many = rate(context.get(f"peak_flops_cpu_threads1_{precision}")), rate(value)
-        if one and many and many / one < MIN_SCALING * int(threads):
-            yield (
-                f"The measured {precision} peak of {threads} threads is only {many / one:.3g} times the peak of one "
-                f"thread, so shares of the peak with {threads} threads are shares of this lower peak."
-            )
 
 
 def differences(first, *others):

@@ -1,6 +1,5 @@
 """Reads the files of a run into tables."""
 
-import pathlib
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -10,7 +9,9 @@ from fathom_report.notes import notes
 from fathom_runs.benchmarks import read_fathom
 from fathom_runs.catalogue import Catalogue
 from fathom_runs.context import peaks, same_machine
+from fathom_runs.labels import file_labels
 from fathom_runs.names import kind, tokens
+from fathom_runs.rows import row_of
 from fathom_runs.samples import is_samples, samples
 from fathom_runs.source import RunError, text_of
 
@@ -109,16 +110,6 @@ def read(paths):
     return replace(run, notes=tuple(notes(run, repeated)))
 
 
-def file_labels(paths):
-    """Names of the files by path, without folder and extension if they are still distinct."""
-    files = {path: pathlib.Path(path) for path in paths}
-    stems = [file.stem for file in files.values()]
-    return {
-        path: file.stem if stems.count(file.stem) == 1 else str(file.with_suffix(""))
-        for path, file in files.items()
-    }
-
-
 def merged(contexts):
     """The context of the first file, with peaks that only other files have."""
     first, *others = contexts
@@ -126,45 +117,6 @@ def merged(contexts):
     for one in others:
         found |= peaks(one)
     return found | first
-
-
-def row_of(path, benchmark, catalogue):
-    """The parts of a row's name, and its numbers: medians over repetitions. Raises RunError."""
-    try:
-        values = name_fields(benchmark.name)
-    except (KeyError, ValueError) as error:
-        raise RunError(
-            f"{path}: {benchmark.name} lacks a valid {error}, expected a name as in docs/results.md"
-        ) from error
-    values |= {"us": benchmark.us, "cpu_us": benchmark.cpu_us}
-    values |= {key: benchmark.median(key) for key in ("iterations", *benchmark.counters)}
-    if kind(benchmark.name) == "inside":
-        if not benchmark.label:
-            raise RunError(
-                f"{path}: {benchmark.name} has no label, expected the class of the op type"
-            )
-        values["op_class"] = benchmark.label
-    else:
-        values["label"] = benchmark.label
-    if kind(benchmark.name) == "op" and "ranks" not in values:
-        values["op_class"] = catalogue.op_classes.get(values["type"], "unknown")
-    return values
-
-
-def name_fields(name):
-    """The parts of the name of a step, an op type inside a step, or an op."""
-    parts, found = name.split("/"), tokens(name)
-    if kind(name) == "op":
-        values = dict(zip(("type", "workload", "layer", "pass_"), parts[1:5]))
-        keys = ("device", "threads", "precision", "cache", "backend")
-    else:
-        values = {"workload": parts[0], "mode": parts[1]}
-        keys = ("device", "threads", "batch", "precision", "backend")
-        if "op" in found:
-            values["type"] = found["op"]
-    for key in (*keys, *(["ranks"] if "ranks" in found else [])):
-        values[key] = int(found[key]) if key in ("threads", "ranks", "batch") else found[key]
-    return {"name": name, **values}
 
 
 def frame(rows, columns):

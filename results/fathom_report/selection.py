@@ -53,21 +53,14 @@ def usual_batch(table, catalogue):
         return table
 
     def usual(batches):
-        counts = batches.value_counts()
-        most = counts.index[counts == counts.max()]
-        workload, mode = table.loc[batches.index[0], ["workload", "mode"]]
-        wish = catalogue.default_batches.get(f"{workload}/{mode}", 0)
-        return min(most, key=lambda batch: (abs(batch - wish), batch))
+        return catalogue.usual_batch(*table.loc[batches.index[0], ["workload", "mode"]], batches)
 
     return table[table.batch == table.groupby(["workload", "mode"]).batch.transform(usual)]
 
 
 def without_variants(table, catalogue):
     """Rows without variants. If a workload is missing, its first variant replaces it."""
-    names = list(dict.fromkeys(table.workload))
-    chosen = {catalogue.base(name): name for name in reversed(names)}
-    chosen |= {name: name for name in names if name == catalogue.base(name)}
-    return table[table.workload.isin(chosen.values())]
+    return table[table.workload.isin(catalogue.without_variants(table.workload))]
 
 
 def training_types(run):

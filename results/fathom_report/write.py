@@ -1,9 +1,9 @@
 """Draws the figures of a run, writes the page and the files of the figures."""
 
 from fathom_page import render
+from fathom_page.figure import Figure
 from fathom_page.table import csv
 from fathom_report import page
-from fathom_report.figure import Figure
 from fathom_report.figures import figures
 from fathom_runs.output import make_folder, replace
 

@@ -1,5 +1,6 @@
 """Op types and workloads, as the context of a file lists them. Python has no list of its own."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from fathom_runs.source import RunError
@@ -18,6 +19,19 @@ class Catalogue:
     def base(self, workload):
         """The workload that this one is a variant of, or this one."""
         return self.variant_of.get(workload, workload)
+
+    def without_variants(self, workloads):
+        """The distinct workloads without variants. If a workload is missing, its first variant replaces it."""
+        names = list(dict.fromkeys(workloads))
+        chosen = {self.base(name): name for name in reversed(names)}
+        chosen |= {name: name for name in names if name == self.base(name)}
+        return list(chosen.values())
+
+    def usual_batch(self, workload, mode, batches):
+        """The most frequent of the batch sizes, of several the nearest to the default."""
+        counts = Counter(batches)
+        wish = self.default_batches.get(f"{workload}/{mode}", 0)
+        return min(counts, key=lambda batch: (-counts[batch], abs(batch - wish), batch))
 
     def __or__(self, other):
         """Merges two catalogues. Entries of `other` replace equal keys."""

@@ -2,11 +2,12 @@
 
 import json
 
+from fathom_runs.beside import ERRORS, beside
 from fathom_runs.source import RunError, text_of
 
 
 def errors_of(path):
-    return path.with_name(path.name + ".errors.jsonl")
+    return beside(path, ERRORS)
 
 
 def failures(path):

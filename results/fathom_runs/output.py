@@ -1,9 +1,10 @@
 """Writes files atomically."""
 
+import gzip
 import os
 import tempfile
 
-from fathom_runs.source import RunError
+from fathom_runs.source import RunError, is_gzip
 
 
 def expect_distinct(path, read=()):
@@ -16,14 +17,20 @@ def expect_distinct(path, read=()):
 
 
 def replace(path, text):
-    """Replaces the file atomically. On an error, the earlier file stays. Raises RunError."""
+    """Replaces the file atomically; with `.gz` at its end, by a gzip file. On an error, the earlier file stays.
+
+    Raises RunError.
+    """
+    data = text.encode()
+    if is_gzip(path):
+        data = gzip.compress(data, mtime=0)  # without the time, the same text gives the same bytes
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}, expected a writable folder") from error
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(data)
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)

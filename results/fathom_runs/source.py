@@ -1,10 +1,14 @@
-"""Reads text and JSON. Every error is one line."""
+"""Reads text and JSON, also from gzip files. Every error is one line."""
 
+import gzip
 import json
 import math
 import pathlib
+import zlib
 
 EXPECTED = "expected the JSON of --benchmark_out"
+GZIP = ".gz"
+GZIP_START = b"\x1f\x8b"  # RFC 1952
 
 
 class RunError(Exception):
@@ -12,12 +16,27 @@ class RunError(Exception):
 
 
 def text_of(path):
+    """The text of a file. Unpacks gzip files; any name may be one of them, a name with `.gz` must. Raises RunError."""
     try:
-        return pathlib.Path(path).read_bytes().decode()
+        with open(path, "rb") as file:
+            is_packed = is_gzip(path) or file.peek(2).startswith(GZIP_START)
+            return (gzip.open(file) if is_packed else file).read().decode()
     except UnicodeDecodeError as error:
         raise RunError(f"{path}: byte {error.start} is not UTF-8, expected JSON") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise RunError(f"{path}: is broken ({error}), expected a complete gzip file") from error
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}, expected a readable JSON file") from error
+
+
+def is_gzip(path):
+    """Whether the name is one of a gzip file."""
+    return pathlib.Path(path).suffix == GZIP
+
+
+def unpacked(path):
+    """The path without `.gz`."""
+    return path.with_suffix("") if is_gzip(path) else path
 
 
 def strict_json(text):

@@ -66,7 +66,9 @@ def test_mpi_has_rows_of_collectives_of_all_its_processes(tmp_path):
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     found = {row["name"]: row for row in read_json(out)["benchmarks"]}
-    tail = "device:cpu/threads:1/ranks:2/precision:fp32/cache:hot/backend:mpi/process_time/real_time"
+    tail = (
+        "device:cpu/threads:1/ranks:2/precision:fp32/cache:hot/backend:mpi/process_time/real_time"
+    )
     assert list(found) == [
         f"op/all_reduce/memnet/gradients/update/{tail}",
         f"op/all_reduce/memnet/bucket0/update/{tail}",

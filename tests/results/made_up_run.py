@@ -1,5 +1,6 @@
 """Made-up runs with known results, in the JSON of fathom_bench."""
 
+import gzip
 import json
 
 import made_up_backends
@@ -218,6 +219,7 @@ def samples(workload="alexnet", steps=40, drift=0.0, noise=0.02, types=()):
 
 
 def write(path, made):
-    """Writes a document as JSON, or lines of samples. Returns the path."""
-    path.write_text(json.dumps(made) if isinstance(made, dict) else "\n".join(made) + "\n")
+    """Writes a document as JSON, or lines of samples; with `.gz`, as a gzip file. Returns the path."""
+    text = json.dumps(made) if isinstance(made, dict) else "\n".join(made) + "\n"
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return path

@@ -12,9 +12,11 @@ IMPORTS = {
     "fathom_page": {"fathom_runs"},
     "fathom_report": {"fathom_runs", "fathom_page"},
     "fathom_history": {"fathom_runs", "fathom_page"},
+    "fathom_compare": {"fathom_runs", "fathom_page"},
     "fathom_gate": {"fathom_runs"},
     "fathom_ab": {"fathom_runs", "fathom_gate"},
     "fathom_export": {"fathom_runs"},
+    "fathom_predict": {"fathom_runs"},
     "eager_steps": set(),
 }
 SCRIPTS = {path.stem for path in RESULTS.glob("*.py")}
@@ -51,7 +53,8 @@ def test_the_reader_needs_only_the_standard_library():
 
 
 def test_folders_and_files_are_short():
-    files = [path for path in RESULTS.rglob("*") if "__pycache__" not in path.parts]
+    files = [path for path in RESULTS.rglob("*") if path.is_file()]
+    files = [path for path in files if "__pycache__" not in path.parts]
     for folder in {path.parent for path in files}:
         assert sum(path.parent == folder for path in files) <= MAX_FILES, folder
     for path in files:

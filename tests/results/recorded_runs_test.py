@@ -11,7 +11,9 @@ from program import ROOT, gate, read_json, report
 from fathom_runs.benchmarks import read_fathom
 from fathom_runs.names import MODES, kind, step_of
 
-RUNS = sorted((ROOT / "results/runs").rglob("*.json"))
+RUNS = sorted(
+    path for end in ("json", "json.gz") for path in (ROOT / "results/runs").rglob(f"*.{end}")
+)
 
 
 def convert(*files):
@@ -33,7 +35,7 @@ def older(folder):
     return run, samples
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_recorded_run_lists_its_op_types_and_workloads(path):
     found = read_fathom(path)
     catalogue = found.catalogue

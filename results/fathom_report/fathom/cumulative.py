@@ -3,8 +3,8 @@
 import pandas as pd
 
 from fathom_page import marks, palette, style
+from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.figure import Figure, Missing
 from fathom_report.selection import NO_PROFILE, training_ops
 from fathom_runs.words import plural
 

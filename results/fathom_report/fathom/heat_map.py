@@ -3,7 +3,7 @@
 import numpy as np
 
 from fathom_page import marks, palette, style
-from fathom_report.figure import Figure, Missing
+from fathom_page.figure import Figure, Missing
 from fathom_report.selection import NO_PROFILE, framework_as_one, training_types
 from fathom_runs.words import listed, percent, plural
 

@@ -5,8 +5,9 @@ import pandas as pd
 from scipy.cluster import hierarchy
 
 from fathom_page import marks, palette, style
+from fathom_page.distances import cosine_distances
+from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.figure import Figure, Missing
 from fathom_report.selection import NO_PROFILE, PROFILE, training_ops
 from fathom_runs.words import listed
 
@@ -24,7 +25,7 @@ def figure(run):
     if len(profiles) < 2:
         needs = f"op types of at least two workloads' training steps: {PROFILE}"
         return Missing(*NAME, needs)
-    distances = laws.cosine_distances(profiles)
+    distances = cosine_distances(profiles)
     clustering = laws.centroid_clustering(profiles)
     groups = clustering.groups(CUT)
     group = {name: number for number, names in enumerate(groups, 1) for name in names}

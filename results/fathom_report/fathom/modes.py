@@ -1,8 +1,8 @@
 """Fathom's Fig. 5: training and inference on the CPU and a GPU."""
 
 from fathom_page import marks, palette, style
+from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.figure import Figure, Missing
 from fathom_report.selection import on_torch, usual_batch, without_variants
 from fathom_runs.words import factor, percent, plural, ranged
 

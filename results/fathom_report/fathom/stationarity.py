@@ -4,8 +4,8 @@ import matplotlib.ticker
 import pandas as pd
 
 from fathom_page import marks, palette, style
+from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.figure import Figure, Missing
 from fathom_report.selection import one_setting, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
 

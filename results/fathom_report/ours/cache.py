@@ -3,10 +3,10 @@
 import numpy as np
 
 from fathom_page import marks, palette, style
+from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.figure import Figure, Missing
-from fathom_report.ours.roofline import roof_of
-from fathom_report.selection import SHAPE, one_setting_of_steps, step_backend_rows
+from fathom_report.selection import SETTING, SHAPE, one_setting_of_steps, step_backend_rows
+from fathom_runs.peaks import roof as roof_of
 from fathom_runs.words import listed, plural
 
 LABELLED = 1.25  # cold time / hot time; op types above it are labelled
@@ -32,7 +32,7 @@ def pairs(run):
     if both.empty:
         return None, "", None
     both, words = one_setting_of_steps(both)
-    roof = roof_of(run.context, both.iloc[0])
+    roof = roof_of(run.context, *both.iloc[0][SETTING])
     data = both[["workload", "type", "layer", "pass_"]].rename(columns={"pass_": "pass"})
     data = data.assign(
         op_class=both.op_class,
@@ -61,14 +61,16 @@ def sentence(data, roof, words):
         text += f": {types.index[0]} the most, {most} times over {plural(counts[types.index[0]], 'shape')}"
         text += f", {types.index[-1]} the least, {least} times"
     if roof:
-        fast = data.hot_bytes_per_second > roof[1]
+        fast = data.hot_bytes_per_second > roof.bytes
         if not fast.any():
-            text += f". No hot op exceeds the measured memory bandwidth of {roof[1] / 1e9:.3g} GB/s"
+            text += (
+                f". No hot op exceeds the measured memory bandwidth of {roof.bytes / 1e9:.3g} GB/s"
+            )
         else:
             slow = laws.geometric_mean(data[fast].cold_over_hot)
             text += (
                 f". Hot, {plural(fast.sum(), 'shape')} of {listed(data[fast].type.value_counts().index, most=4)} "
-                f"exceed{'s' if fast.sum() == 1 else ''} the measured memory bandwidth of {roof[1] / 1e9:.3g} GB/s, "
+                f"exceed{'s' if fast.sum() == 1 else ''} the measured memory bandwidth of {roof.bytes / 1e9:.3g} GB/s, "
                 f"so data comes from caches; cold, {'it takes' if fast.sum() == 1 else 'they take'} "
                 f"{slow:.2f} times as long"
             )
@@ -94,7 +96,7 @@ def draw(figure, data, roof):
     style.plain_log(axis)
     style.grid(axis)
     if roof:
-        peak = roof[1] / 1e9
+        peak = roof.bytes / 1e9
         left, right = axis.get_xlim()
         line = np.geomspace(peak, max(right, 2 * peak), 20)
         axis.plot(line, line / peak, color=style.INK, linewidth=1, linestyle="--")

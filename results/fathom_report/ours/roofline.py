@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from fathom_page import marks, palette, style
-from fathom_report import laws
-from fathom_report.figure import Figure, Missing
+from fathom_page.figure import Figure, Missing
 from fathom_report.selection import (
+    SETTING,
     calls,
     flops_per_step,
     of_setting,
@@ -15,7 +15,7 @@ from fathom_report.selection import (
     step_backend_rows,
     usual_batch,
 )
-from fathom_runs.context import rate
+from fathom_runs.peaks import roof as roof_of
 from fathom_runs.words import listed, percent, plural, ranged
 
 NAME = ("ours-1", "Roofline of ops and steps", "fathom_bench")
@@ -30,25 +30,15 @@ def figure(run):
             *NAME, "op rows with flops and bytes: --benchmark_filter='^op/(matmul|conv2d)/'"
         )
     ops, words = one_setting_of_steps(ops)
-    roof = roof_of(run.context, ops.iloc[0])
+    roof = roof_of(run.context, *ops.iloc[0][SETTING])
     if roof is None:
         return Missing(*NAME, f"peak_flops_ and peak_bytes_ of {words} in the context of the file")
     points = pd.concat([op_points(ops), step_points(run, ops)], ignore_index=True)
-    points = points.assign(attainable_flops=laws.attainable(points.flops_per_byte, *roof))
+    points = points.assign(attainable_flops=points.flops_per_byte.map(roof.attainable))
     data = points.assign(pct_of_roof=100 * points.flops / points.attainable_flops)
     return Figure(
         *NAME, sentence(data, roof, words), data, lambda figure: draw(figure, data, roof, words)
     )
-
-
-def roof_of(context, row):
-    """Measured peaks in FLOP/s and byte/s. None if one is unknown."""
-    machine = f"{row.device}_threads{row.threads}"
-    peaks = [
-        rate(context.get(key))
-        for key in (f"peak_flops_{machine}_{row.precision}", f"peak_bytes_{machine}")
-    ]
-    return None if None in peaks else peaks
 
 
 def op_points(ops):
@@ -91,7 +81,7 @@ def step_points(run, ops):
 
 def sentence(data, roof, words):
     ops, steps = data[data.kind == "op"], data[data.kind == "step"]
-    ridge = roof[0] / roof[1]
+    ridge = roof.ridge
     bound = (ops.flops_per_byte < ridge).sum()
     weighted = 100 * (ops.us_per_step * ops.pct_of_roof / 100).sum() / ops.us_per_step.sum()
     text = (
@@ -127,8 +117,9 @@ def draw(figure, data, roof, words):
     (axis,) = style.axes(figure, 4.6)[0]
     ops, steps = data[data.kind == "op"], data[data.kind == "step"]
     low, high = data.flops_per_byte.min() / 1.5, data.flops_per_byte.max() * 1.5
-    line = np.geomspace(min(low, roof[0] / roof[1] / 2), max(high, 2 * roof[0] / roof[1]), 60)
-    axis.plot(line, laws.attainable(line, *roof) / 1e9, color=style.INK, linewidth=1.4)
+    line = np.geomspace(min(low, roof.ridge / 2), max(high, 2 * roof.ridge), 60)
+    roof_line = [roof.attainable(intensity) / 1e9 for intensity in line]
+    axis.plot(line, roof_line, color=style.INK, linewidth=1.4)
     shares = ops.us_per_step / ops.groupby("workload").us_per_step.transform("max")
     sizes = 14 + 90 * shares.fillna(0)
     for op_class, one in ops.groupby("op_class"):
@@ -151,7 +142,7 @@ def draw(figure, data, roof, words):
     marks.names_above(axis, list(names), 0.84)
     axis.set_xlabel("FLOPs per byte of inputs and outputs")
     axis.set_ylabel("GFLOP/s")
-    axis.set_title(f"Roof: {roof[0] / 1e9:.3g} GFLOP/s, {roof[1] / 1e9:.3g} GB/s ({words})")
+    axis.set_title(f"Roof: {roof.flops / 1e9:.3g} GFLOP/s, {roof.bytes / 1e9:.3g} GB/s ({words})")
     marks.class_key(
         axis, ops.op_class, "circle: op shape (area: share of time)\nstar: training step"
     )

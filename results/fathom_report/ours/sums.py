@@ -3,7 +3,7 @@
 import pandas as pd
 
 from fathom_page import marks, palette, style
-from fathom_report.figure import Figure, Missing
+from fathom_page.figure import Figure, Missing
 from fathom_report.selection import (
     of_setting,
     on_torch,

@@ -3,12 +3,13 @@
 import pandas as pd
 
 from fathom_page import marks, palette, style
-from fathom_report.figure import Figure, Missing
+from fathom_page.figure import Figure, Missing
 from fathom_report.selection import one_setting, usual_batch, without_variants
 from fathom_runs.words import factor, plural, ranged
 
 NAME = ("tbd-5", "Throughput and communication against ranks", "TBD, Fig. 9 (Observation 12)")
 GROUP = ["file", "workload", "ranks"]
+STEP_BACKENDS = ["gloo", "nccl"]  # with which steps reduce; MPI's rows are for comparison
 SAME_BYTES = 0.01  # relative difference of the buckets' bytes from those of the step's gradients
 
 
@@ -29,6 +30,7 @@ def figure(run):
 def reductions(ops):
     """For each file, workload and number of ranks: the buckets' all_reduce rows, their time and bytes."""
     buckets = ops[(ops.type == "all_reduce") & ops.layer.astype(str).str.fullmatch(r"bucket\d+")]
+    buckets = buckets[buckets.backend.isin(STEP_BACKENDS)]
     us, algbw = (pd.to_numeric(buckets[key], errors="coerce") for key in ("us", "algbw"))
     buckets = buckets[GROUP].assign(us=us, size=algbw * us / 1e6)
     sums = buckets.groupby(GROUP, as_index=False)

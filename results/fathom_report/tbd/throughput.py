@@ -3,8 +3,8 @@
 import pandas as pd
 
 from fathom_page import style
+from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.figure import Figure, Missing
 from fathom_report.tbd.sweeps import NEEDS, draw_lines, training_sweeps
 from fathom_runs.words import factor, listed, ranged
 

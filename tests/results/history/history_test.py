@@ -43,6 +43,21 @@ def test_each_machine_has_a_section(tmp_path):
     ) == 2
 
 
+def test_gzip_files_are_runs_and_copies_of_a_run_count_once(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    plain = folder / made_up.file(0)
+    packed = [folder / f"{made_up.file(day)}.gz" for day in range(2)]
+    for file in packed:
+        made_up_run.write(file, json.loads(file.with_suffix("").read_text()))
+    packed[1].with_suffix("").unlink()
+    for suffix in ("errors.jsonl", "samples.jsonl.gz"):
+        (folder / f"{made_up.file(1)}.{suffix}").write_text("{}")
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stderr == ""
+    runs = json.loads(re.search('class="runs">(.*?)</script>', page)[1])
+    assert [file for _, _, file in runs] == [plain.name, packed[1].name, made_up.file(2)]
+
+
 def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
     folder = made_up.write(tmp_path / "runs", 3)
     good = json.dumps(made_up.run(3))

@@ -73,8 +73,8 @@ def words(markup):
     return html.unescape(re.sub("<.*?>", "", markup)).replace("\u00a0", " ")
 
 
-def sentences(page):
-    """Pairs of row and sentence for each change on the page, newest first."""
+def sentences(page, signs="slower|faster"):
+    """Pairs of row and sentence for each change on the page, newest first. The sign `profile` finds changed profiles."""
     latest = re.search(r'<section id="latest.*?</section>', page, re.DOTALL)[0]
-    lines = re.findall(r'<li class="(?:slower|faster)">(.*?)</li>', latest)
+    lines = re.findall(rf'<li class="(?:{signs})">(.*?)</li>', latest)
     return [words(line).split(" ", 1) for line in lines]

@@ -5,7 +5,7 @@ import pytest
 from made_up_figures import everything, figures, folder, load, of
 
 from fathom_page import palette
-from fathom_report.figure import Missing
+from fathom_page.figure import Missing
 
 
 def test_drift_is_found_and_named(everything):

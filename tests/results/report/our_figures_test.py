@@ -5,7 +5,7 @@ import made_up_run as made_up
 import pytest
 from made_up_figures import drawn, everything, figures, folder, load, of, with_backends, without
 
-from fathom_report.figure import Missing
+from fathom_page.figure import Missing
 
 
 def test_roof_comes_from_the_context(everything):

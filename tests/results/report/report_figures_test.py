@@ -8,7 +8,7 @@ import pytest
 from made_up_figures import drawn, everything, figures, folder, load
 
 from fathom_page import marks, style
-from fathom_report.figure import Missing
+from fathom_page.figure import Missing
 
 KEYS = [
     f"{group}-{n}"

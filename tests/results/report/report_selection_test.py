@@ -5,8 +5,8 @@ import made_up_run as made_up
 import pytest
 from made_up_figures import figures, folder, load, of, with_backends
 
+from fathom_page.figure import Missing
 from fathom_report import selection
-from fathom_report.figure import Missing
 from fathom_runs.names import kind
 
 KEYS = [f"{group}-{n}" for group in ("fathom", "tbd", "ours") for n in range(1, 5)]

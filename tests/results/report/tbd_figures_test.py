@@ -5,7 +5,7 @@ import made_up_run as made_up
 import pytest
 from made_up_figures import drawn, everything, figures, folder, load, of
 
-from fathom_report.figure import Missing
+from fathom_page.figure import Missing
 from fathom_report.run import read
 
 
@@ -134,6 +134,12 @@ def test_other_buckets_give_no_prediction(folder, counters, lost):
     assert figure.sentence.startswith("With 2 ranks, exposed communication takes 17 % (vgg)")
     assert "1 step has no prediction, which needs the file's rows op/all_reduce" in figure.sentence
     drawn(figure)
+
+
+def test_rows_of_mpi_are_no_part_of_the_prediction(folder):
+    rows = [made_up_ranks.step("vgg", 2), *made_up_ranks.collectives("vgg", 2)]
+    mpi = made_up_ranks.collective("all_reduce", "vgg", "bucket0", 2, 9000, 1e6, backend="mpi")
+    assert with_ranks(folder, [*rows, mpi]).data.all_reduce_us[0] == 2000
 
 
 def test_op_rows_of_other_ranks_give_no_prediction(folder):

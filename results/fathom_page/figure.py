@@ -1,4 +1,4 @@
-"""The result of a figure module: a figure, or the rows that it lacks."""
+"""A figure of a page, or the rows that it lacks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,0 +1,1 @@
+"""Makes a page that compares machines, or versions of LibTorch on one machine."""

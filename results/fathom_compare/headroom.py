@@ -1,0 +1,83 @@
+"""What is left between steps and the roof on both sides."""
+
+import numpy as np
+import pandas as pd
+
+from fathom_compare.interval import geometric_mean
+from fathom_compare.means import MODES
+from fathom_compare.selection import last_setting
+from fathom_compare.shares import NEEDS, SIDES, side_key
+from fathom_page import palette, style
+from fathom_page.figure import Figure, Missing
+from fathom_runs.catalogue import FRAMEWORK
+from fathom_runs.words import percent, time_words
+
+NAME = ("Time of steps at the roof", "fathom_bench")
+
+
+def figure(comparison):
+    name = (f"headroom{comparison.key}", *NAME)
+    steps = at_the_roof(comparison.steps)
+    found = last_setting(steps[steps.base_roof_us.notna() & steps.other_roof_us.notna()])
+    if found is None:
+        return Missing(*name, NEEDS)
+    words, rows = found
+    times = [f"{side}_{rest}" for side in SIDES for rest in ("us", "roof_us", "roof_pct")]
+    data = rows[["workload", "mode", "batch", *times]].reset_index(drop=True)
+    return Figure(
+        *name,
+        sentence(data, words, comparison),
+        comparison.lettered(data),
+        lambda figure: draw(figure, data, comparison),
+    )
+
+
+def at_the_roof(steps):
+    """The steps, with the time of each at the measured peak that limits it, and that as a share of the time now.
+
+    A step's FLOPs are known; bytes only where the row has bytes_pct_peak (gpt2_decode).
+    """
+    made = {}
+    for side in SIDES:
+        shares = steps[[f"{side}_{rate}_pct_peak" for rate in ("flops", "bytes")]].max(axis=1)
+        shares = shares.where(shares > 0)
+        made |= {f"{side}_roof_pct": shares, f"{side}_roof_us": steps[f"{side}_us"] * shares / 100}
+    return steps.assign(**made)
+
+
+def sentence(data, words, comparison):
+    parts = []
+    for side in SIDES:
+        letter = getattr(comparison, side).letter
+        mean = geometric_mean(data[f"{side}_roof_pct"])
+        parts.append(
+            f"At the measured peak, a step on {letter} would take {percent(mean.value)} of its time, so up to "
+            f"{100 / mean.value:.3g} times the speed is left (geometric mean)"
+        )
+        lost = data[f"{side}_us"] - data[f"{side}_roof_us"]
+        row = data.loc[lost.idxmax()]
+        if lost.max() > 0:
+            parts[-1] += f", most time in {row.workload}/{row['mode']}: {time_words(lost.max())}"
+    return f"{'. '.join(parts)}. Setting: {words}."
+
+
+def draw(figure, data, comparison):
+    modes = [mode for mode in MODES if (data["mode"] == mode).any()]
+    names = list(dict.fromkeys(data.workload))
+    axes = style.axes(figure, 1.6 + 0.38 * len(names), 1, len(modes), sharex=True, sharey=True)[0]
+    for axis, mode in zip(axes, modes):
+        rows = data[data["mode"] == mode]
+        y = np.array([names.index(name) for name in rows.workload])
+        for side, shift in zip(SIDES, (-0.19, 0.19)):
+            for part, alpha in (("us", 0.35), ("roof_us", 1)):
+                width = 100 * rows[f"{side}_{part}"] / rows.base_us
+                axis.barh(y + shift, width, 0.34, color=style.faded(SIDES[side], alpha))
+        axis.axvline(100, color=style.INK, linewidth=1)
+        axis.set_title(MODES[mode])
+        axis.set_xlabel(f"% of the time on {comparison.base.letter}")
+        style.grid(axis, "x")
+        axis.spines["left"].set_visible(False)
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
+    solid = {"marker": "s", "color": palette.class_colour(FRAMEWORK)}
+    side_key(figure, comparison, "s", [("solid: at the measured peak", solid)])

@@ -1,0 +1,127 @@
+"""Reads a run: steps on the CPU with their op types, and the op rows that the steps run."""
+
+from dataclasses import dataclass, field
+
+from fathom_runs.benchmarks import read_fathom
+from fathom_runs.names import TORCH, kind, step_of
+from fathom_runs.rows import row_of
+from fathom_runs.source import RunError
+from fathom_runs.steps import CALLS, step_ops
+
+OWN = "op types"
+MATRIX = "matrix"  # class of op types whose products LibTorch gives to its BLAS
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    workload: str
+    mode: str
+    threads: int
+    batch: int
+    precision: str
+    us: float  # the fastest sample
+    flops: float  # of convolutions and matrix products; 0 if unknown
+
+
+@dataclass(frozen=True)
+class Op:
+    """One shape of an op, run separately with hot buffers."""
+
+    op_type: str
+    op_class: str
+    workload: str
+    threads: int
+    precision: str
+    us: float  # the fastest sample
+    mean_us: float
+    flops: float = 0  # per call
+    bytes: float = 0  # minimum traffic per call
+    calls: dict[str, float] = field(default_factory=dict)  # per step, by mode
+
+
+@dataclass(frozen=True)
+class Run:
+    path: object
+    context: dict
+    steps: list[Step]
+    left_out: int  # steps on a GPU, with ranks or on other kernels than LibTorch's
+    types: dict[str, dict]  # by name of a step: microseconds by (op type, class)
+    ops: list[Op]
+
+
+def read(path):
+    """Raises RunError."""
+    found = read_fathom(path)
+    steps, types, left_out = [], {}, 0
+    for one in found.measured:
+        if kind(one.name) not in ("step", "inside"):
+            continue
+        row = row_of(path, one, found.catalogue)
+        if row["device"] != "cpu" or row["backend"] != TORCH or "ranks" in row:
+            left_out += kind(one.name) == "step"
+        elif kind(one.name) == "step":
+            steps.append(step(one, row))
+        else:
+            name, op_type = step_of(one.name)
+            # In some older files, `matmul` has the label of the views that it makes.
+            is_matrix = found.catalogue.op_classes.get(op_type) == MATRIX
+            types.setdefault(name, {})[op_type, MATRIX if is_matrix else row["op_class"]] = one.us
+    ops = list(hot_ops(path, found))
+    return Run(path, found.context, steps, left_out, types, ops)
+
+
+def step(benchmark, row):
+    keys = ("name", "workload", "mode", "threads", "batch", "precision")
+    return Step(*(row[key] for key in keys), fastest_us(benchmark), row.get("flops_per_step") or 0)
+
+
+def hot_ops(path, found):
+    for shapes in step_ops(found.measured).values():
+        for caches in shapes.values():
+            if "hot" not in caches or "/device:cpu/" not in caches["hot"].name:
+                continue
+            one = caches["hot"]
+            row = row_of(path, one, found.catalogue)
+            yield Op(
+                *(row[key] for key in ("type", "op_class", "workload", "threads", "precision")),
+                fastest_us(one),
+                one.us,
+                *(row.get(key, 0) * one.us / 1e6 for key in ("flops", "bytes")),
+                {mode: row.get(counter) or 0 for mode, counter in CALLS.items()},
+            )
+
+
+def fastest_us(benchmark):
+    """The fastest sample: interference only slows a sample. Rows without samples have their mean time."""
+    return benchmark.median("min_us", benchmark.us)
+
+
+def types_of(step, run):
+    """Microseconds by (op type, class) of the profiled step, and where they come from.
+
+    A step that was not profiled has those of the same workload and mode, first with the same thread count, then with the
+    nearest batch. None without such a step.
+    """
+    if step.name in run.types:
+        return run.types[step.name], OWN
+    same = [
+        one
+        for one in run.steps
+        if one.name in run.types
+        and (one.workload, one.mode, one.precision) == (step.workload, step.mode, step.precision)
+    ]
+    if not same:
+        return None, ""
+    near = min(same, key=lambda one: (one.threads != step.threads, abs(one.batch - step.batch)))
+    return run.types[near.name], f"{OWN} of threads:{near.threads}/batch:{near.batch}"
+
+
+def expect_steps(run):
+    """Raises RunError if there is no step to predict."""
+    if not run.steps:
+        why = f" ({run.left_out} of other devices, kernels or with ranks)" if run.left_out else ""
+        raise RunError(
+            f"{run.path}: no step on the CPU with backend:torch{why}, expected rows like "
+            "vgg/train/device:cpu/threads:1/..."
+        )

@@ -1,0 +1,48 @@
+"""Pages of lines and tables, as text for a terminal and as Markdown."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns named in `numbers` are aligned to the right."""
+
+    heads: list[str]
+    rows: list[list[str]]
+    numbers: tuple[str, ...] = ()
+
+
+def as_text(blocks):
+    """Lines, and tables with an empty line before each other table."""
+    lines = []
+    for last, block in zip([None, *blocks], blocks):
+        lines += [""] if isinstance(last, Table) and isinstance(block, Table) else []
+        lines += text_lines(block)
+    return "\n".join(lines) + "\n"
+
+
+def text_lines(block):
+    if isinstance(block, str):
+        return [block]
+    columns = list(zip(block.heads, *block.rows))
+    widths = [max(map(len, column)) for column in columns]
+    return [
+        "  ".join(
+            cell.rjust(width) if head in block.numbers else cell.ljust(width)
+            for cell, width, head in zip(row, widths, block.heads)
+        ).rstrip()
+        for row in ["", block.heads, *block.rows, ""]
+        if row
+    ]
+
+
+def as_markdown(blocks):
+    """Lines become items of a list."""
+    return "\n\n".join("\n".join(markdown_lines(block)) for block in blocks) + "\n"
+
+
+def markdown_lines(block):
+    if isinstance(block, str):
+        return [f"- {block}"]
+    rules = ["--:" if head in block.numbers else "---" for head in block.heads]
+    return ["| " + " | ".join(row) + " |" for row in (block.heads, rules, *block.rows)]

@@ -1,0 +1,42 @@
+"""The fields of a row: the parts of its name, and its numbers."""
+
+from fathom_runs.names import kind, tokens
+from fathom_runs.source import RunError
+
+
+def row_of(path, benchmark, catalogue):
+    """The parts of a row's name, and its numbers: medians over repetitions. Raises RunError."""
+    values = name_fields(path, benchmark.name) | {"us": benchmark.us, "cpu_us": benchmark.cpu_us}
+    values |= {key: benchmark.median(key) for key in ("iterations", *benchmark.counters)}
+    if kind(benchmark.name) == "inside":
+        if not benchmark.label:
+            raise RunError(
+                f"{path}: {benchmark.name} has no label, expected the class of the op type"
+            )
+        values["op_class"] = benchmark.label
+    else:
+        values["label"] = benchmark.label
+    if kind(benchmark.name) == "op" and "ranks" not in values:
+        values["op_class"] = catalogue.op_classes.get(values["type"], "unknown")
+    return values
+
+
+def name_fields(path, name):
+    """The parts of the name of a step, an op type inside a step, or an op. Raises RunError if one is missing."""
+    parts, found = name.split("/"), tokens(name)
+    if kind(name) == "op":
+        values = dict(zip(("type", "workload", "layer", "pass_"), parts[1:5]))
+        keys = ("device", "threads", "precision", "cache", "backend")
+    else:
+        values = {"workload": parts[0], "mode": parts[1]}
+        keys = ("device", "threads", "batch", "precision", "backend")
+        if "op" in found:
+            values["type"] = found["op"]
+    try:
+        for key in (*keys, *(["ranks"] if "ranks" in found else [])):
+            values[key] = int(found[key]) if key in ("threads", "ranks", "batch") else found[key]
+    except (KeyError, ValueError) as error:
+        raise RunError(
+            f"{path}: {name} lacks a valid {error}, expected a name as in docs/results.md"
+        ) from error
+    return {"name": name, **values}

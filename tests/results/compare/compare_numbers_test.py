@@ -1,0 +1,311 @@
+"""The numbers of results/compare, from made-up runs of machines with known speed-ups."""
+
+import math
+
+import made_up_run as made_up
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_pair import OTHER, document, write
+
+from fathom_compare import headroom, interval, op_shares, op_types, roofs, shares, sides, speedup
+from fathom_compare.means import means, sentences
+from fathom_compare.pairs import compare
+from fathom_page.figure import Missing
+from fathom_runs.peaks import Roof
+
+WORKLOADS = tuple(made_up.PROFILES)
+SPEEDS = dict(zip(WORKLOADS, (1.2, 1.5, 2, 2.5, 4)))  # of the other machine, by workload
+
+
+def pair(folder, base, other):
+    return compare(*sides.read(write(folder, a=base, b=other)), "")
+
+
+def by_workload(name):
+    return SPEEDS[name.split("/")[2 if name.startswith("op/") else 0]]
+
+
+@pytest.fixture
+def machines(tmp_path):
+    """A machine, and one that is faster by SPEEDS."""
+    options = {"workloads": WORKLOADS, "threads": (1, 2)}
+    return pair(tmp_path, document(**options), document(by_workload, **options, **OTHER))
+
+
+def of_step(table, workload, mode="train", threads=1):
+    steps = table[(table.workload == workload) & (table["mode"] == mode)]
+    (row,) = steps[steps.threads == threads].itertuples()
+    return row
+
+
+# --- speed-ups and their intervals
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_a_speed_up_is_the_ratio_of_the_times(machines, workload):
+    row = of_step(machines.steps, workload)
+    assert row.speedup == pytest.approx(SPEEDS[workload])
+    assert row.change_pct == pytest.approx(100 * (1 / SPEEDS[workload] - 1))
+
+
+def test_the_mean_is_geometric(machines):
+    found = means(machines).set_index(["mode", "setting"]).loc[("training", "CPU, 1 thread")]
+    assert found.speedup == pytest.approx(math.prod(SPEEDS.values()) ** (1 / len(SPEEDS)))
+    assert (found.smallest_in, found.largest_in) == ("alexnet", "memnet")
+    assert found.workloads == 5
+
+
+def test_the_interval_of_a_mean_is_students(machines):
+    found = means(machines).iloc[0]
+    logs = np.log(list(SPEEDS.values()))
+    half = 2.7764451 * logs.std(ddof=1) / math.sqrt(5)  # t of 4 degrees of freedom at 97.5 %
+    assert (found.low, found.high) == pytest.approx(tuple(np.exp(logs.mean() + [-half, half])))
+
+
+def test_two_workloads_have_no_interval():
+    assert math.isnan(interval.geometric_mean([1, 2]).low)
+
+
+def test_means_leave_out_variants_and_other_batches(tmp_path):
+    extra = made_up.step("vgg", profile=False)
+    extra = [
+        row | {key: row[key].replace("vgg/", "vgg_repo/") for key in ("name", "run_name")}
+        for row in extra
+    ]
+    options = {"workloads": WORKLOADS, "scales": (0.5, 1), "extra": extra}
+    found = pair(
+        tmp_path,
+        document(**options),
+        document(
+            lambda name: 9 if "vgg_repo/" in name or "/batch:4/" in name else 2, **options, **OTHER
+        ),
+    )
+    assert means(found).speedup.to_numpy() == pytest.approx(2)
+    assert len(found.steps) == 21
+
+
+def test_an_interval_holds_the_ratio_of_the_medians():
+    draw = np.random.default_rng(1)
+    base, other = (draw.lognormal(mean, 0.05, 9) for mean in (1, 0.5))
+    low, high = interval.of_ratio(base, other)
+    assert low < np.median(base) / np.median(other) < high
+    assert interval.of_ratio(base, other) == (low, high), "the seed is fixed"
+
+
+def test_intervals_hold_the_true_ratio_about_as_often_as_they_say():
+    draw = np.random.default_rng(1)
+    trials = [
+        interval.of_ratio(*(1 + abs(draw.normal(0, width, 9)) for width in (0.01, 0.03)))
+        for _ in range(200)
+    ]
+    median = 0.67448975  # of the absolute value of a normal variable
+    true = (1 + 0.01 * median) / (1 + 0.03 * median)
+    assert 0.9 <= np.mean([low <= true <= high for low, high in trials]) <= 0.99
+
+
+@pytest.mark.parametrize("repetitions", [(1, 9), (4, 9), (9, 1)])
+def test_few_repetitions_have_no_interval(repetitions):
+    assert all(map(math.isnan, interval.of_ratio(*(np.ones(count) for count in repetitions))))
+
+
+def test_figures_say_why_there_is_no_interval(machines):
+    assert "Steps have no intervals, which need 5 repetitions" in speedup.figure(machines).sentence
+
+
+def test_repetitions_give_intervals(tmp_path):
+    options = {"repetitions": made_up.REPETITIONS, "workloads": ("vgg",)}
+    found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
+    row = of_step(found.steps, "vgg")
+    assert row.speedup == pytest.approx(2)
+    assert 1.9 < row.low < 2 < row.high < 2.1
+    assert "95 % intervals of the ratio of medians" in speedup.figure(found).sentence
+
+
+def test_a_speed_up_is_compared_with_the_ratio_of_the_peaks(tmp_path):
+    peak = {"peak_flops_cpu_threads1_fp32": "180 GFLOP/s, oneDNN GEMM"}
+    options = {"workloads": WORKLOADS, "modes": ("train",)}
+    found = pair(tmp_path, document(**options), document(by_workload, **options, **OTHER, **peak))
+    sentence = speedup.figure(found).sentence
+    assert sentence.startswith(
+        "B is faster than A in 5 of 5 steps. Relative to A, its FLOP/s peak is 1.8 (CPU, 1 thread); "
+        "the speed-up of 3 of 5 steps is larger."
+    )
+
+
+def test_one_workload_needs_no_mean(tmp_path):
+    options = {"workloads": ("vgg",), "modes": ("train",)}
+    found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
+    assert sentences(found) == ["Training, CPU, 1 thread: B is 2 times as fast as A (vgg)."]
+
+
+# --- op types
+
+
+def test_op_types_are_summed_over_steps_and_averaged(tmp_path):
+    options = {"workloads": ("alexnet", "vgg"), "modes": ("train",)}
+    speed = {"alexnet": 1, "vgg": 4}
+    found = pair(
+        tmp_path,
+        document(**options),
+        document(
+            lambda name: speed[name.split("/")[0]] if "op:conv2d" in name else 1, **options, **OTHER
+        ),
+    )
+    row = op_types.figure(found).data.set_index("type").loc["conv2d"]
+    times = [made_up.type_us(workload, "conv2d") for workload in speed]
+    assert (row.A_us, row.B_us) == pytest.approx((sum(times), times[0] + times[1] / 4))
+    assert row.speedup_of_sum == pytest.approx(sum(times) / (times[0] + times[1] / 4))
+    assert row.speedup == pytest.approx(2), "the geometric mean of 1 and 4"
+    assert row.steps == 2
+
+
+def test_views_and_the_time_between_ops_are_one_type(tmp_path):
+    options = {"workloads": ("memnet",), "modes": ("train",)}
+    found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
+    data = op_types.figure(found).data.set_index("type")
+    assert "view" not in data.index
+    assert (
+        data.A_us["framework"]
+        == made_up.PROFILES["memnet"]["view"] + made_up.PROFILES["memnet"]["framework"]
+    )
+
+
+def test_the_class_of_an_op_type_is_that_of_the_catalogue(tmp_path):
+    """Older files label some op types as framework."""
+    made = document(workloads=("vgg",))
+    for row in made["benchmarks"]:
+        if "/op:matmul" in row["name"]:
+            row["label"] = "framework"
+    found = pair(tmp_path, made, document(workloads=("vgg",), **OTHER))
+    assert set(found.op_types[found.op_types.type == "matmul"].op_class) == {"matrix"}
+
+
+# --- shares of the peaks
+
+
+@pytest.mark.parametrize(
+    "promised, words",
+    [
+        (8, "The faster side is used less well, as TBD found: B is "),
+        (1, "The faster side is used better, unlike in TBD: B is "),
+        (2.1, "Both sides are used about equally well, unlike in TBD: B is "),
+    ],
+)
+def test_tbds_observation_is_tested(tmp_path, promised, words):
+    """The other machine promises `promised` times the speed. Its steps are faster by SPEEDS."""
+    other = document(by_workload, workloads=WORKLOADS, **OTHER)
+    for row in other["benchmarks"]:
+        if "flops_pct_peak" in row:
+            row["flops_pct_peak"] /= promised
+    sentence = shares.observation(pair(tmp_path, document(workloads=WORKLOADS), other))
+    assert sentence.startswith(words)
+    mean = math.prod(SPEEDS.values()) ** (1 / len(SPEEDS))
+    assert f"ratio of the shares {mean / promised:.2f}, 95 % interval" in sentence
+    lower = sum(speed < promised for speed in SPEEDS.values())
+    assert f"lower in {lower} of 5 workloads (training, CPU, 1 thread;" in sentence
+
+
+def test_the_faster_side_may_be_the_base(tmp_path):
+    slow = document(0.5, workloads=WORKLOADS, **OTHER)
+    sentence = shares.observation(pair(tmp_path, document(workloads=WORKLOADS), slow))
+    assert (
+        "A is 2 times as fast as B and reaches 30 % of its FLOP/s peak, where B reaches 15 %"
+        in sentence
+    )
+
+
+def test_the_observation_names_the_ratio_of_the_fewest_threads_too(tmp_path):
+    """With two threads, all shares of the other machine are halved."""
+    options = {"workloads": WORKLOADS, "threads": (1, 2)}
+    other = document(**options, **OTHER)
+    for row in other["benchmarks"]:
+        if "flops_pct_peak" in row and "/threads:2/" in row["name"]:
+            row["flops_pct_peak"] /= 2
+    sentence = shares.observation(pair(tmp_path, document(**options), other))
+    assert "ratio of the shares 0.50, 95 % interval over workloads 0.50 to 0.50; " in sentence
+    assert "CPU, 1 thread: 1.00, 95 % interval over workloads 1.00 to 1.00)." in sentence
+
+
+def test_without_shares_there_is_no_observation(tmp_path):
+    made = document(workloads=("vgg",))
+    for row in made["benchmarks"]:
+        row.pop("flops_pct_peak", None)
+    found = pair(tmp_path, made, document(workloads=("vgg",), **OTHER))
+    assert shares.observation(found) is None
+    assert isinstance(shares.figure(found), Missing) and isinstance(headroom.figure(found), Missing)
+
+
+def test_shares_of_op_rows_are_those_of_the_files(machines):
+    data = op_shares.figure(machines).data
+    conv = data[(data.type == "conv2d") & (data.workload == "vgg") & (data.backend == "torch")]
+    assert set(conv.peak) == {"FLOP/s"} and conv.A_pct.to_numpy() == pytest.approx(60)
+    assert conv.B_pct.to_numpy() == pytest.approx(60 * SPEEDS["vgg"])
+
+
+# --- the roofs
+
+
+def test_the_roof_is_the_lower_of_two():
+    roof = Roof(flops=100, bytes=20)
+    assert [roof.attainable(one) for one in (1, 5, 50)] == [20, 100, 100] and roof.ridge == 5
+
+
+def test_ops_between_the_ridges_have_moved(tmp_path):
+    """All ops have 32 FLOPs per byte. The ridge of the base is at 5."""
+    peak = {"peak_bytes_cpu_threads1": "2 GB/s, read"}
+    found = pair(tmp_path, document(), document(**OTHER, **peak))
+    figure = roofs.figure(found)
+    assert set(figure.data.A_bound) == {"compute"} and set(figure.data.B_bound) == {"memory"}
+    assert figure.data.flops_per_byte.to_numpy() == pytest.approx(made_up.INTENSITY)
+    assert "at 5 FLOPs per byte on A and at 50 on B" in figure.sentence
+    assert "8 (conv2d and matmul) are compute-bound on A and memory-bound on B" in figure.sentence
+
+
+def test_no_op_moves_between_equal_ridges(tmp_path):
+    sentence = roofs.figure(pair(tmp_path, document(), document(2, **OTHER))).sentence
+    assert (
+        "8 are compute-bound and 0 memory-bound on both; none is compute-bound on one side only"
+        in sentence
+    )
+
+
+def test_the_peaks_of_several_files_count_by_their_median(tmp_path):
+    peaks = [
+        {
+            "peak_bytes_cpu_threads1": f"{rate} GB/s, read",
+            "peak_flops_cpu_threads1_fp32": f"{100 * rate} GFLOP/s, oneDNN GEMM",
+        }
+        for rate in (1, 4, 50)
+    ]
+    files = {f"a{n}": document(**peak) for n, peak in enumerate(peaks)}
+    base, _ = sides.read(write(tmp_path, **files, b=document(**OTHER)))
+    assert base.roof("cpu", 1, "fp32") == Roof(400e9, 4e9)
+    assert base.peak_flops("cpu", 1, "fp32") == 400e9
+
+
+def test_the_time_at_the_roof_is_the_time_of_the_flops_at_the_peak(machines):
+    steps = headroom.at_the_roof(machines.steps)
+    row = of_step(steps, "vgg")
+    flops = made_up.FLOPS["matmul"] * made_up.PEAK_FLOPS * made_up.step_us("vgg") / 1e6
+    assert row.base_roof_us == pytest.approx(1e6 * flops / made_up.PEAK_FLOPS)
+    assert row.other_roof_pct == pytest.approx(30 * SPEEDS["vgg"])
+
+
+def test_bytes_limit_a_step_that_counts_them(tmp_path):
+    made = document(workloads=("vgg",))
+    made["benchmarks"][0]["bytes_pct_peak"] = 80
+    found = pair(tmp_path, made, document(workloads=("vgg",), **OTHER))
+    row = of_step(headroom.at_the_roof(found.steps), "vgg")
+    assert (row.base_roof_pct, row.other_roof_pct) == pytest.approx((80, 30))
+
+
+def test_what_is_left_is_in_the_sentence(tmp_path):
+    options = {"workloads": ("vgg", "memnet"), "modes": ("train",)}
+    found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
+    sentence = headroom.figure(found).sentence
+    assert (
+        "a step on A would take 30 % of its time, so up to 3.33 times the speed is left" in sentence
+    )
+    assert "most time in vgg/train: 70 ms" in sentence and "a step on B would take 60 %" in sentence
+    assert isinstance(found.steps, pd.DataFrame)

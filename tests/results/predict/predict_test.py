@@ -1,0 +1,194 @@
+"""The command line of results/predict: output, notes and errors."""
+
+import json
+
+import made_up_run as made_up
+import pytest
+from made_up_machines import CACHES, TINY, machine_file, op, run_file, step
+from program import predict, refusals, strict_json
+
+refused = refusals("predict")
+VGG = "vgg/train/threads:1/batch:8/precision:fp32"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A step of 200 ms, a half compute and a half overhead."""
+    rows = step(200_000, {"conv2d": 100, "framework": 100})
+    rows += [op("conv2d", 1000, gflop=0.1), *TINY]
+    return run_file(tmp_path / "run.json", rows, caches=CACHES)
+
+
+@pytest.fixture
+def there(tmp_path):
+    """A machine with twice the peak and the overhead of `run`."""
+    fields = {"peak_gflop_per_s": {"fp32": {"1": 200}}, "call_overhead_us": 2.5}
+    return machine_file(tmp_path / "there.json", name="There", **fields)
+
+
+def printed(*arguments):
+    result = predict(*arguments)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+    return result.stdout
+
+
+# --- output
+
+
+def test_a_prediction_shows_both_times_and_what_bounds_it(run, there):
+    lines = printed(run, f"--on={there}").splitlines()
+    assert lines[:2] == [f"from {run}: Made-up CPU, 8 CPUs", f"to {there}: There"]
+    (line,) = (line for line in lines if line.startswith(VGG))
+    cells = "200 ms 150 ms 0.75 33 0 0 67 overhead op types"
+    assert line.split()[1:] == cells.split()
+
+
+def test_the_errors_of_recorded_machines_are_below_each_prediction(run, there):
+    text = printed(run, f"--on={there}")
+    assert (
+        "\nerrors of such predictions, without matmul_gflop_per_s and cache_gb_per_s: median"
+        in text
+    )
+    assert "\nerrors of such predictions with threads:2: median " in text
+
+
+def test_with_one_recorded_machine_they_are_open(run, there, tmp_path):
+    (tmp_path / "runs").mkdir()
+    assert "errors of such predictions: open" in printed(
+        run, f"--on={there}", f"--runs={tmp_path}/runs"
+    )
+
+
+def test_a_machine_may_be_one_of_the_project(run):
+    assert "to made-up-8-cores: Made-up machine, 8 cores\n" in printed(run, "--on=made-up-8-cores")
+
+
+def test_the_machine_of_the_run_may_be_given(tmp_path, there):
+    bare = run_file(tmp_path / "bare.json", step(1000, flops_per_step=0.05e9))
+    line = refused(bare, f"--on={there}")
+    assert "bare.json: no sizes of two levels of `caches`" in line and "--from" in line
+    here = machine_file(tmp_path / "here.json")
+    text = printed(bare, f"--on={there}", f"--from={here}")
+    assert "FLOPs of the step" in text and f"from {bare}: Here\n" in text
+
+
+def test_markdown_holds_the_table(run, there, tmp_path):
+    out = tmp_path / "prediction.md"
+    printed(run, f"--on={there}", "-o", out)
+    text = out.read_text()
+    assert f"| {VGG} | 200 ms | 150 ms | 0.75 | 33 | 0 | 0 | 67 | overhead | op types |" in text
+    assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
+
+
+def test_json_holds_the_op_types(run, there, tmp_path):
+    out = tmp_path / "prediction.json"
+    printed(run, f"--on={there}", "-o", out)
+    found = strict_json(out.read_text())
+    (one,) = found["steps"]
+    assert one["name"].startswith("vgg/train/device:cpu/") and one["bound_by"] == "overhead"
+    assert (one["here_us"], one["predicted_us"]) == pytest.approx((200_000, 150_000))
+    assert one["compute_pct"] == pytest.approx(100 / 3)
+    times = {each["op_type"]: each["predicted_us"] for each in one["op_types"]}
+    assert times == pytest.approx({"conv2d": 50_000, "framework": 100_000})
+    assert found["errors"]["pairs"] >= 2 and found["errors"]["steps"] > 0
+
+
+# --- notes
+
+
+def noted(folder, there, extra):
+    rows = step(1000, {"conv2d": 1000}) + extra + [op("conv2d", 1000, gflop=0.1), *TINY]
+    run = run_file(folder / "run.json", rows, caches=CACHES, threads=(1, 2, 8))
+    text = printed(run, f"--on={there}")
+    return [line for line in text.splitlines() if line.startswith("note: ")]
+
+
+def test_steps_without_a_peak_there_are_counted(tmp_path, there):
+    extra = step(900, threads=2) + step(800, threads=2, batch=16)
+    assert "note: 2 steps left out: There has no peak_gflop_per_s of fp32 and threads:2" in noted(
+        tmp_path, there, extra
+    )
+
+
+def test_steps_with_more_threads_than_cores_are_counted(tmp_path):
+    peaks = {"fp32": {"1": 100, "8": 400}}
+    there = machine_file(tmp_path / "there.json", peak_gflop_per_s=peaks)
+    assert "note: 1 step left out: Here has 4 cores, not the 8 of threads:8" in noted(
+        tmp_path, there, step(900, threads=8)
+    )
+
+
+def test_steps_of_other_kinds_are_counted(tmp_path, there):
+    gpu = made_up.row(made_up.step_name("vgg", device="cuda"), 10)
+    other = made_up.row(made_up.step_name("vgg").replace("backend:torch", "backend:tuned"), 10)
+    (note,) = (line for line in noted(tmp_path, there, [gpu, other]) if "steps on a GPU" in line)
+    assert note.startswith("note: 2 steps on a GPU, on other kernels than LibTorch's or with ranks")
+
+
+def test_the_note_of_a_machine_is_shown(run, tmp_path):
+    there = machine_file(tmp_path / "there.json", note="Not measured.")
+    assert "note: Here: Not measured.\n" in printed(run, f"--on={there}")
+
+
+# --- errors
+
+
+def test_a_run_without_steps_is_refused(tmp_path, there):
+    ops = run_file(tmp_path / "ops.json", TINY, caches=CACHES)
+    assert "ops.json: no step on the CPU with backend:torch, expected" in refused(
+        ops, f"--on={there}"
+    )
+
+
+@pytest.mark.parametrize(
+    "peaks, found",
+    [({"bf16": {"1": 100}}, "fp32 and threads:1"), ({"fp32": {"2": 100}}, "fp32 and threads:1")],
+)
+def test_a_machine_without_the_precision_or_thread_count_is_refused(run, tmp_path, peaks, found):
+    there = machine_file(tmp_path / "there.json", peak_gflop_per_s=peaks)
+    line = refused(run, f"--on={there}")
+    assert line.startswith(f"predict: {there}: no step of {run} can be predicted")
+    assert f"has no peak_gflop_per_s of {found}" in line
+
+
+def test_machines_without_a_common_bandwidth_are_refused(tmp_path):
+    rows = step(4000, {"relu": 4000}) + [op("relu", 4000, size=40e6, layer="second"), *TINY]
+    run = run_file(tmp_path / "run.json", rows, caches=CACHES)
+    there = machine_file(tmp_path / "there.json", memory_gb_per_s={"64": 100})
+    assert "Here: no memory bandwidth of threads 1, which Made-up CPU" in refused(
+        run, f"--on={there}"
+    )
+
+
+def test_broken_files_are_refused(run, there, tmp_path):
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    assert "broken.json: is truncated" in refused(broken, f"--on={there}")
+    assert "broken.json: is not JSON" in refused(run, f"--on={broken}")
+    assert "none: no such file, expected" in refused(run, "--on=none")
+    assert "No such file" in refused(tmp_path / "none.json", f"--on={there}")
+    assert "nowhere: no such folder" in refused("--errors", f"--runs={tmp_path}/nowhere")
+
+
+def test_an_output_that_cannot_be_written_is_refused(run, there, tmp_path):
+    before = there.read_text()
+    assert "is an input and the output" in refused(run, f"--on={there}", "-o", there)
+    assert "is an input and the output" in refused(run, f"--write-machine={run}")
+    assert "unknown format, expected a name that ends in .md or .json" in refused(
+        run, f"--on={there}", "-o", tmp_path / "out.txt"
+    )
+    assert "is a folder" in refused("--errors", "-o", tmp_path)
+    assert "nowhere" in refused(run, f"--on={there}", "-o", tmp_path / "nowhere/out.md")
+    assert there.read_text() == before and json.loads(run.read_text())
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["run.json"], ["--on=a"], ["run.json", "--errors"], ["--errors", "--on=a"]]
+)
+def test_wrong_usage_exits_with_2(arguments):
+    result = predict(*arguments)
+    assert result.returncode == 2 and result.stdout == "" and "usage: " in result.stderr
+
+
+def test_the_help_lists_the_exit_codes():
+    assert "Exit codes: 0 ok, 2 wrong usage" in predict("--help").stdout
