@@ -4,8 +4,9 @@
     results/convert_run.py run.json run.json.samples.jsonl
 
 Adds `op_classes`, `default_batches` and `variant_of` to the context, with the values of the older program. Renames the
-op types `attention` and `rnn` and the layers of residual in the names of rows. Lines of --fathom_samples and of errors
-files are converted, too. Current files do not change.
+op types `attention` and `rnn` and the layers of residual in the names of rows. Gives rows `op:matmul` the class of matmul:
+where a step called at::matmul(), an older program gave them that of the function. Lines of --fathom_samples and of
+errors files are converted, too. Current files do not change.
 """
 
 import argparse
@@ -65,6 +66,12 @@ def renamed(text):
     return text
 
 
+def with_class_of_matmul(text):
+    return re.sub(
+        r'("name"\s*:\s*"[^"]*/op:matmul[/"_][^}]*?"label"\s*:\s*")framework"', r'\1matrix"', text
+    )
+
+
 def converted(path, text):
     """Converts the text of a file. Raises RunError if fathom_bench did not write it."""
     if unpacked(path).suffix != ".jsonl":
@@ -77,7 +84,7 @@ def converted(path, text):
         lines = "".join(f"\n    {json.dumps(key)}: {json.dumps(missing[key])}," for key in missing)
         text = re.sub(r'("context"\s*:\s*\{)', lambda found: found[0] + lines, text, count=1)
         assert document(path, text)[0] == context | missing
-    return renamed(text)
+    return with_class_of_matmul(renamed(text))
 
 
 def main():

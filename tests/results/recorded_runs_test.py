@@ -53,6 +53,22 @@ def test_a_recorded_run_lists_its_op_types_and_workloads(path):
     assert set(catalogue.variant_of) | set(catalogue.variant_of.values()) <= workloads
 
 
+def test_converting_gives_matmul_its_class(tmp_path):
+    document = made_up.document(workloads=("seq2seq",))
+    inside = [row for row in document["benchmarks"] if "/op:" in row["name"]]
+    for row in inside:
+        if "op:matmul/" in row["name"]:
+            row["label"] = "framework"
+    run = made_up.write(tmp_path / "run.json", document)
+    assert convert(run).returncode == 0
+    labels = {
+        row["name"].split("/op:")[1].split("/")[0]: row["label"]
+        for row in read_json(run)["benchmarks"]
+        if "/op:" in row["name"]
+    }
+    assert labels["matmul"] == "matrix" and labels["framework"] == "framework"
+
+
 def test_a_converted_file_is_readable(tmp_path):
     files = older(tmp_path)
     page = tmp_path / "report.html"
