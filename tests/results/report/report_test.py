@@ -35,6 +35,13 @@ def test_samples_beside_a_file_are_read(tmp_path):
     assert "fathom-1" not in result.stdout and result.returncode == 0
 
 
+def test_empty_samples_beside_a_file_are_none(tmp_path):
+    run = made_up_run.write(tmp_path / "run.json", made_up_run.document(workloads=("alexnet",)))
+    (tmp_path / "run.json.samples.jsonl").touch()
+    result = report(run, "-o", tmp_path / "report.html")
+    assert result.returncode == 0 and "fathom-1" in result.stdout
+
+
 def test_files_of_one_machine_are_merged(tmp_path):
     one = made_up_run.document(workloads=("alexnet",))
     two = made_up_run.document(workloads=("alexnet", "vgg"), git_commit="1" * 40)
