@@ -5,6 +5,8 @@ import json
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +64,32 @@ def overflow(browser, element="documentElement"):
     """Pixels by which the content of an element is wider than the element."""
     script = f"const one = document.{element}; return one.scrollWidth - one.clientWidth"
     return browser.execute_script(script)
+
+
+def fits(browser, width):
+    """Whether the page, with all details open, needs no horizontal scrolling at this width."""
+    size(browser, width, 844)
+    browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
+    return browser.execute_script("return innerWidth") == width and overflow(browser) == 0
+
+
+def schemes(browser, selector, style):
+    """(background, style of the element) in light and in dark."""
+    script = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+    found = []
+    for scheme in ("light", "dark"):
+        prefer(browser, scheme)
+        found.append((background(browser), browser.execute_script(script, selector, style)))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    return found
+
+
+def enlarged_width(browser, section):
+    """The width of the section's figure in the dialog that its button opens. Escape closes it again."""
+    section.find_element(By.CSS_SELECTOR, "[data-enlarge]").click()
+    dialog = browser.find_element(By.TAG_NAME, "dialog")
+    assert dialog.is_displayed()
+    width = dialog.find_element(By.TAG_NAME, "svg").size["width"]
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not dialog.is_displayed()
+    return width

@@ -2,10 +2,9 @@
 
 import made_up_run
 import pytest
-from chromium import background, browser, cells, opened, overflow, prefer, size
+from chromium import browser, cells, enlarged_width, fits, opened, schemes
 from made_up_pair import OTHER, document, shown, write
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 FIGURES = ["speedup", "optypes", "shares", "headroom", "opshares", "roofs"]
 SPEEDS = dict(zip(made_up_run.PROFILES, (0.8, 1.5, 2, 2.5, 4)))
@@ -90,31 +89,17 @@ def test_headings_have_units(page):
 
 
 def test_figures_enlarge(page):
-    figures(page)[0].find_element(By.CSS_SELECTOR, "[data-enlarge]").click()
-    dialog = page.find_element(By.TAG_NAME, "dialog")
-    assert dialog.is_displayed() and dialog.find_element(By.TAG_NAME, "svg").size["width"] > 1000
-    page.switch_to.active_element.send_keys(Keys.ESCAPE)
-    assert not dialog.is_displayed()
+    assert enlarged_width(page, figures(page)[0]) > 1000
 
 
 def test_dark_and_light(page):
-    colours = set()
-    for scheme in ("light", "dark"):
-        prefer(page, scheme)
-        ink = page.execute_script(
-            "return getComputedStyle(document.querySelector('.plot svg')).color"
-        )
-        colours.add((background(page), ink))
-    assert len({paper for paper, _ in colours}) == len({ink for _, ink in colours}) == 2
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    for light, dark in zip(*schemes(page, ".plot svg", "color")):
+        assert light != dark
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_no_horizontal_scroll_and_visible_figures(page, width):
-    size(page, width, 844)
-    page.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert page.execute_script("return innerWidth") == width
-    assert overflow(page) == 0
+    assert fits(page, width)
     for section in figures(page):
         image = section.find_element(By.CSS_SELECTOR, ".plot > svg")
         assert image.is_displayed() and image.size["width"] > 500 and image.size["height"] > 150

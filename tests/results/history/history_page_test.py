@@ -6,7 +6,7 @@ import re
 import made_up_history as made_up
 import made_up_run
 import pytest
-from chromium import background, browser, cells, opened, overflow, prefer, size
+from chromium import browser, cells, enlarged_width, fits, opened, schemes, size
 from program import history
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -171,32 +171,17 @@ def test_the_pointer_shows_the_values_of_a_run(page):
 
 
 def test_trends_enlarge(page):
-    one = card(page, "vgg")
-    one.find_element(By.CSS_SELECTOR, "[data-enlarge]").click()
-    dialog = page.find_element(By.TAG_NAME, "dialog")
-    assert dialog.is_displayed() and dialog.find_element(By.TAG_NAME, "svg").size["width"] > 1000
-    page.switch_to.active_element.send_keys(Keys.ESCAPE)
-    assert not dialog.is_displayed()
+    assert enlarged_width(page, card(page, "vgg")) > 1000
 
 
 def test_dark_and_light(page):
-    colours = set()
-    for scheme in ("light", "dark"):
-        prefer(page, scheme)
-        ink = page.execute_script(
-            "return getComputedStyle(document.querySelector('.plot svg text')).fill"
-        )
-        colours.add((background(page), ink))
-    assert len({paper for paper, _ in colours}) == len({ink for _, ink in colours}) == 2
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    for light, dark in zip(*schemes(page, ".plot svg text", "fill")):
+        assert light != dark
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_no_horizontal_scroll(page, width):
-    size(page, width, 844)
-    page.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert page.execute_script("return innerWidth") == width
-    assert overflow(page) == 0
+    assert fits(page, width)
 
 
 def test_a_phone_shows_the_changes_first(page):
