@@ -13,6 +13,7 @@ from fathom_runs.words import listed
 
 NAME = ("fathom-4", "Similarity of the workloads", "Fathom, Fig. 4")
 CUT = 0.3  # cosine distance; steps with a smaller distance are one group
+MANY = 10  # workloads
 
 
 def figure(run):
@@ -82,6 +83,14 @@ def distance_words(distance):
     return f"{distance:.2f}" if distance >= 0.005 else "below 0.005"
 
 
+def cell_words(distance, columns):
+    """Two digits. Where many columns leave little room, without the zero before the point: .97, but 0 and 1."""
+    words = f"{distance:.2f}"
+    if columns <= MANY:
+        return words
+    return words[0] if words.endswith(".00") else words.lstrip("0")
+
+
 def draw(figure, distances, clustering):
     order = clustering.order
     count = len(order)
@@ -103,7 +112,7 @@ def draw(figure, distances, clustering):
         for x, other in enumerate(order):
             value = distances.loc[one, other]
             colour = style.faded(palette.FIRST, 0.8 * (1 - value))
-            marks.cell(cells, x, y, colour, f"{value:.2f}")
+            marks.cell(cells, x, y, colour, cell_words(value, count))
     cells.set_xlim(-0.5, count - 0.5)
     cells.set_ylim(count - 0.5, -0.5)
     marks.name_axes(cells, order, order)

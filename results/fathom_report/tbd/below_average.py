@@ -18,6 +18,7 @@ from fathom_runs.words import percent, plural, time_words
 
 NAME = ("tbd-4", "The longest ops below the model's average efficiency", "TBD, Tables 5 and 6")
 LONGEST = 4  # ops per workload
+WIDTH = 2  # of the axis, in longest bars: the names of workloads are on the right
 
 
 def figure(run):
@@ -108,12 +109,12 @@ def draw(figure, data):
         if y == 0 or row.workload != shown.workload[y - 1]:
             axis.axhline(y - 0.5, color=style.INK, alpha=0.25, linewidth=0.8)
             text = f"{row.workload}, step {percent(row.step_flops_pct_peak)}"
-            axis.text(1.6 * most, y, text, ha="right", va="center", weight="bold")
+            axis.text(WIDTH * most, y, text, ha="right", va="center", weight="bold")
         colour = palette.FIRST if row.peak == "flops" else palette.SECOND
         axis.barh(y, row.pct_of_step, 0.62, color=style.faded(colour, 0.85))
         axis.text(row.pct_of_step, y, f" {percent(row.pct_of_peak)}", va="center")
     axis.set_ylim(len(shown) - 0.5, -0.5)
-    axis.set_xlim(0, 1.6 * most)
+    axis.set_xlim(0, WIDTH * most)
     axis.set_yticks(range(len(shown)), [name_of(row) for _, row in shown.iterrows()])
     style.grid(axis, "x")
     axis.spines["left"].set_visible(False)

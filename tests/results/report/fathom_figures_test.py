@@ -6,6 +6,7 @@ from made_up_figures import everything, figures, folder, load, of
 
 from fathom_page import palette
 from fathom_page.figure import Missing
+from fathom_report.fathom.likeness import cell_words
 
 
 def test_drift_is_found_and_named(everything):
@@ -89,6 +90,11 @@ def test_two_workloads_have_one_distance(folder):
 
 def test_one_workload_has_no_similarity_figure(folder):
     assert isinstance(of(folder, "fathom-4", workloads=("vgg",)), Missing)
+
+
+@pytest.mark.parametrize("columns, words", [(8, "0.00 0.10 1.00"), (16, "0 .10 1")])
+def test_distances_are_short_where_there_are_many(columns, words):
+    assert " ".join(cell_words(one, columns) for one in (0.004, 0.1, 1)) == words
 
 
 def test_times_are_relative_to_training_on_one_thread(everything):
