@@ -52,14 +52,9 @@ void run_other_kernels(Options& options) {
   options.backends = {ops::Backend::kOneDnn, ops::Backend::kTuned};
 }
 
-/// TBD's tables compare the ops that a step calls with the step, so they have its threads.
-void run_ops(Options& options) {
-  if (options.study == Study::kTbd) {
-    options.backends = {ops::Backend::kTorch};
-  } else {
-    keep_min_threads(options);
-    options.caches = {Cache::kHot, Cache::kCold};
-  }
+void run_ops_hot_and_cold(Options& options) {
+  keep_min_threads(options);
+  options.caches = {Cache::kHot, Cache::kCold};
 }
 
 StudyShare share(Study study, const std::string& workload) {
@@ -97,22 +92,31 @@ bool is_needed_op(const Row& row, StudyShare share) {
   return row.op && share >= StudyShare::kOps && (row.op->cache == Cache::kHot || row.op->in_steps);
 }
 
+/// TBD compares the ops of a step with the step.
+bool is_op_of_step(const Row& row, StudyShare share) {
+  return row.op && share >= StudyShare::kOps && row.op->in_steps;
+}
+
+using InStudies = std::array<bool, kStudyNames.size()>;  ///< by Study
+constexpr InStudies kInAll{true, true, true};
+
 /// A group of rows: made with changed options, then reduced to those that the study needs.
 struct Part {
   std::vector<Row> (*make)(const Options&);
   void (*change)(Options&);
   bool (*needs)(const Row&, StudyShare);
-  bool samples = false;    ///< keeps the time of every step
-  bool full_only = false;  ///< only in the full study
+  bool samples = false;  ///< keeps the time of every step
+  InStudies studies = kInAll;
 };
 
-constexpr std::array<Part, 6> kParts{{
+constexpr std::array<Part, 7> kParts{{
     {step_rows, profile, has_step_times, /*samples=*/true},
     {step_rows, profile, has_steps_only},
     {step_rows, measure_memory, infers},
     {step_rows, sweep_batches, trains},
-    {op_rows, run_ops, is_needed_op},
-    {step_rows, run_other_kernels, has_steps, /*samples=*/false, /*full_only=*/true},
+    {op_rows, run_ops_hot_and_cold, is_needed_op, /*samples=*/false, {true, false, true}},
+    {op_rows, keep_max_threads, is_op_of_step, /*samples=*/false, {false, true, false}},
+    {step_rows, run_other_kernels, has_steps, /*samples=*/false, {false, false, true}},
 }};
 
 /// Assumes the smallest number of steps that measure/loop.cc and tasks/op_task.cc run.
@@ -144,7 +148,7 @@ std::vector<Row> study_rows(const Options& options) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> places;
   for (const auto& part : kParts) {
-    if (part.full_only && options.study != Study::kFull) continue;
+    if (!part.studies[static_cast<std::size_t>(*options.study)]) continue;
     Options changed = options;
     if (options.study == Study::kTbd) keep_max_threads(changed);
     if (!part.samples) changed.samples.clear();
