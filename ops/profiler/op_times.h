@@ -14,7 +14,7 @@ class OpTimes {
  public:
   struct Op {
     const OpType* type;  ///< null for a LibTorch op that belongs to no type
-    OpTime* time;  ///< null for one with the name of a type that it only calls
+    OpTime* time;        ///< null for one with the name of a type that it only calls
   };
 
   /// Counts the op that begins and returns it; null for what only contains ops.
