@@ -36,7 +36,7 @@ const OpTimes::Op& OpTimes::known(std::string_view name) {
   if (found != ops_.end()) return found->second;
   const OpType* type = claim_of(name).type;
   const std::string shown(type != nullptr ? type->name : name.substr(name.rfind(':') + 1));
-  // at::matmul() calls at::mm() and the like, which are the matmul. What it does itself is no op.
+  // at::matmul() calls at::mm(), which counts as matmul. Its own time belongs to no op type.
   if (type == nullptr && op_type(shown) != nullptr) {
     return ops_.emplace(name, Op{nullptr, nullptr}).first->second;
   }

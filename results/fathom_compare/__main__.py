@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 from fathom_compare import sides
-from fathom_runs.arguments import command_line
+from fathom_runs.arguments import add_page, command_line
 from fathom_runs.output import expect_distinct
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
@@ -55,14 +55,7 @@ def parsed():
         help="the files of the second side, even if machine and LibTorch are those of the first "
         "(two builds, two settings, or two machines whose names are equal)",
     )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        type=pathlib.Path,
-        metavar="PAGE",
-        default="compare.html",
-        help="the page to write (compare.html)",
-    )
+    add_page(parser, "compare.html")
     return parser.parse_args()
 
 

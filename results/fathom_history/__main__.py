@@ -10,7 +10,7 @@ import sys
 
 from fathom_history import folder
 from fathom_history.machines import machines
-from fathom_runs.arguments import command_line, percentage
+from fathom_runs.arguments import add_page, command_line, percentage
 from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
@@ -46,14 +46,7 @@ def parsed():
         help="folder of JSON files of --benchmark_out, one per run, of any machines; "
         "subfolders are read, too",
     )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        type=pathlib.Path,
-        metavar="PAGE",
-        default="history.html",
-        help="the page to write (history.html)",
-    )
+    add_page(parser, "history.html")
     parser.add_argument(
         "--smallest",
         type=percentage,

@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 from fathom_report.run import read
-from fathom_runs.arguments import command_line
+from fathom_runs.arguments import add_page, command_line
 from fathom_runs.beside import SAMPLES, beside
 from fathom_runs.output import expect_distinct
 from fathom_runs.source import RunError
@@ -48,14 +48,7 @@ def parsed():
         help="files of --benchmark_out and of --fathom_samples, all of one machine; "
         "FILE.samples.jsonl is read with FILE",
     )
-    parser.add_argument(
-        "-o",
-        dest="output",
-        type=pathlib.Path,
-        metavar="PAGE",
-        default="report.html",
-        help="the page to write (report.html)",
-    )
+    add_page(parser, "report.html")
     parser.add_argument(
         "--figures",
         type=pathlib.Path,

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import pathlib
 
 
 def command_line(program, words, **more):
@@ -11,6 +12,18 @@ def command_line(program, words, **more):
         description=words,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **more,
+    )
+
+
+def add_page(parser, name):
+    """Adds the option -o, the page to write."""
+    parser.add_argument(
+        "-o",
+        dest="output",
+        type=pathlib.Path,
+        metavar="PAGE",
+        default=name,
+        help=f"the page to write ({name})",
     )
 
 
