@@ -33,10 +33,15 @@ at::Tensor ctc_losses(const at::Tensor& log_probabilities, const fixtures::Batch
     return at::ctc_loss(log_probabilities, labels, frames, counts, /*blank=*/0, at::Reduction::None,
                         /*zero_infinity=*/true);
   }
+  // cuDNN does not write the gradients of the frames after the end of an utterance, and LibTorch
+  // returns what its memory held. The gradient of masked_fill() is zero there.
+  const at::Tensor places = at::arange(log_probabilities.size(0), frames.options()).unsqueeze(1);
+  const at::Tensor spoken =
+      log_probabilities.masked_fill((places >= frames).unsqueeze(2), /*value=*/0);
   // What ctc_loss calls for such a batch. It would first copy the counts to the CPU, several times
   // for each utterance, to see whether cuDNN supports them.
   const at::Tensor losses =
-      std::get<0>(at::_cudnn_ctc_loss(log_probabilities, labels, frames, counts, /*blank=*/0,
+      std::get<0>(at::_cudnn_ctc_loss(spoken, labels, frames, counts, /*blank=*/0,
                                       /*deterministic=*/true, /*zero_infinity=*/true));
   return losses.masked_fill(losses.isinf(), 0);
 }

@@ -40,7 +40,16 @@ void add_state(const torch::optim::OptimizerParamState& state, std::vector<at::T
   }
 }
 
+/// The parameters of `net` that are trained, which have gradients.
+Parameters trained(const torch::nn::Module& net) {
+  Parameters parameters = net.parameters();
+  std::erase_if(parameters, [](const at::Tensor& one) { return !one.requires_grad(); });
+  return parameters;
+}
+
 }  // namespace
+
+void Optimizer::step(const torch::nn::Module& net) { step(trained(net)); }
 
 void Optimizer::step(const Parameters& parameters) {
   if (optimizer_ == nullptr && !fused_) {
@@ -87,7 +96,7 @@ std::vector<at::Tensor> Optimizer::state() const {
 
 void RmsProp::step(const torch::nn::Module& net) {
   const torch::NoGradGuard no_grad;
-  const Parameters parameters = net.parameters();
+  const Parameters parameters = trained(net);
   if (mean_squares_.empty()) {
     for (const auto& parameter : parameters) mean_squares_.push_back(at::ones_like(parameter));
   }
@@ -96,7 +105,7 @@ void RmsProp::step(const torch::nn::Module& net) {
 }
 
 void clip_norm(const torch::nn::Module& net, double max_norm) {
-  const auto parameters = net.parameters();
+  const Parameters parameters = trained(net);
   RECORD_USER_SCOPE_WITH_INPUTS("op:clip_norm", std::vector<c10::IValue>{parameters});
   // clip_grad_norm_ returns the norm as a number, for which it waits for a GPU.
   if (on_gpu(parameters)) {

@@ -23,7 +23,7 @@ class Optimizer {
   Optimizer(const ops::UpdateRule& rule, Make make) : rule_(rule), make_(std::move(make)) {}
 
   /// Applies the gradients of `net`, then frees them.
-  void step(const torch::nn::Module& net) { step(net.parameters()); }
+  void step(const torch::nn::Module& net);
   /// The same for some parameters of a network, which must be those of the first step.
   void step(const std::vector<at::Tensor>& parameters);
   /// The state tensors, such as momentum buffers, in the order of the parameters. Empty before the

@@ -78,8 +78,11 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
   at::manual_seed(options.seed);  // weights and dropout
   const at::Device device = fixtures::torch_device(options.device);
-  // As PyTorch's tuning guide says: cuDNN times its algorithms at the first call of each shape.
-  if (device.is_cuda()) at::globalContext().setBenchmarkCuDNN(true);
+  // As PyTorch's tuning guide says: cuDNN times its algorithms at the first call of each shape. In
+  // tests of small networks this would take most of the time.
+  if (device.is_cuda()) {
+    at::globalContext().setBenchmarkCuDNN(options.scale == Scale::kFull);
+  }
   workload_ = row.make(options.scale);
   workload_->module().to(device);
   const bool channels_last = options.layout == Layout::kChannelsLast && has_convolutions();

@@ -72,6 +72,7 @@ class Check:
     commands: tuple[str, ...]  # with SHORT_FORMS, and names that tests/gpu gives
     problem: object = None  # function of the folder and the output; returns "" if nothing is wrong
     module: str = ""  # what Python needs for it
+    shards: int = 1  # processes among which the tests of a program are divided
     may_end_early: bool = False  # what is measured at the limit counts
 
 
@@ -115,16 +116,18 @@ CHECKS = [
     Check(
         "ops_tests",
         "ops against float64: vendors' libraries and our kernels",
-        240,
+        120,
         ("{tests}/ops_tests --gtest_filter=*Cuda*:*Gpu*:*LocalResponseNormResult*",),
         not_skipped,
+        shards=4,
     ),
     Check(
         "models_tests",
         "small models: losses, gradients, precisions, graphs",
-        180,
+        240,
         ("{tests}/models_tests --gtest_filter=*Cuda*:*Gpu*:*GroupedConvolution*",),
         not_skipped,
+        shards=8,
     ),
     Check(
         "benchmarks_tests",

@@ -10,6 +10,11 @@
 namespace {
 
 class ResetState final : public testing::EmptyTestEventListener {
+  /// Loads LibTorch's CUDA library if there is a GPU: later, LibTorch would not see it.
+  void OnTestProgramStart(const testing::UnitTest& /*tests*/) override {
+    fathom::fixtures::unavailable_reason(fathom::fixtures::Device::kCuda);
+  }
+
   void OnTestStart(const testing::TestInfo& /*test*/) override {
     fathom::fixtures::set_threads(1);
     at::manual_seed(c10::default_rng_seed_val);

@@ -34,12 +34,34 @@ class CudaGraphs : public testing::Test {
   void SetUp() override {
     const std::string& why = fixtures::unavailable_reason(fixtures::Device::kCuda);
     if (!why.empty()) GTEST_SKIP() << why;
+    // Losses are compared after many steps, over which small differences grow.
+    at::globalContext().setDeterministicCuDNN(true);
   }
+  void TearDown() override { at::globalContext().setDeterministicCuDNN(false); }
 };
 
 class EveryCudaGraph : public CudaGraphs, public testing::WithParamInterface<std::string> {
  protected:
   const WorkloadRow& row() const { return workload(GetParam()); }
+
+  /// Runs `capture`. Returns whether that is possible: faster_rcnn's steps read the numbers of
+  /// regions on the host.
+  template <typename Capture>
+  bool captures(const Capture& capture) const {
+    if (row().name != "faster_rcnn") {
+      capture();
+      return true;
+    }
+    try {
+      capture();
+      ADD_FAILURE() << "expected a refusal";
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find("cannot be captured in a CUDA graph"),
+                std::string::npos)
+          << error.what();
+    }
+    return false;
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryCudaGraph, testing::ValuesIn([] {
@@ -58,7 +80,7 @@ TEST_P(EveryCudaGraph, HasTheLossesOfEagerSteps) {
     Step step(row(), on_gpu(Mode::kTrain));
     for (int i = 0; i < kBatches; ++i) step.run();
     if (graph) {
-      step.capture();
+      if (!captures([&] { step.capture(); })) return;
     } else {
       for (int i = 0; i < kBatches; ++i) step.run();
     }
@@ -78,7 +100,7 @@ TEST_P(EveryCudaGraph, InfersWhatEagerStepsInfer) {
   for (int i = 0; i < 2 * kBatches; ++i) eager.run();
   Step replayed(row(), on_gpu(Mode::kInfer));
   for (int i = 0; i < kBatches; ++i) replayed.run();
-  replayed.capture();
+  if (!captures([&] { replayed.capture(); })) return;
   at::manual_seed(4);
   eager.run();
   at::manual_seed(4);
@@ -88,8 +110,11 @@ TEST_P(EveryCudaGraph, InfersWhatEagerStepsInfer) {
 
 /// The label of a row, and its FLOPs, which are counted before the capture.
 TEST_P(EveryCudaGraph, IsNamedInTheLabel) {
-  const auto task =
-      benchmarks::make_model_task(row(), on_gpu(modes(row())[0]), /*cuda_graph=*/true);
+  std::unique_ptr<benchmarks::Task> task;
+  const auto make = [&] {
+    task = benchmarks::make_model_task(row(), on_gpu(modes(row())[0]), /*cuda_graph=*/true);
+  };
+  if (!captures(make)) return;
   EXPECT_NE(task->counts().label.find("cuda_graph"), std::string::npos);
   EXPECT_TRUE(task->counts().flops);
   task->run();

@@ -80,6 +80,23 @@ def test_the_page_names_what_failed_and_why(gpu, tmp_path):
     assert re.search(r"\| python \| needs a module \| skipped: .* no_such_module \|", page)
 
 
+def test_a_check_of_several_processes_keeps_the_output_of_each_and_fails_with_one(gpu, tmp_path):
+    text = 'echo "$GTEST_SHARD_INDEX of $GTEST_TOTAL_SHARDS"; exit $((GTEST_SHARD_INDEX == {} ? 3 : 0))'
+    out = tmp_path / "out"
+    checks = [
+        Check("good", "", 9, (script(tmp_path, text.format(9)),), shards=3),
+        Check("bad", "", 9, (script(tmp_path, text.format(1)),), shards=3),
+        Check("slow", "", 1, (script(tmp_path, "echo begun; sleep 60"),), shards=2),
+    ]
+    assert gpu(checks, "--out", out) == 1
+    _, *lines = (out / "good.log").read_text().splitlines()
+    assert lines == ["0 of 3", "1 of 3", "2 of 3"]
+    results = json.loads((out / "checks.json").read_text())
+    assert [one["result"] for one in results.values()] == ["passed", "failed", "failed"]
+    assert results["bad"]["why"].startswith("exit code 3")
+    assert results["slow"]["why"] == "longer than 1 s: begun"
+
+
 def test_a_check_that_runs_again_replaces_its_result_only(gpu, tmp_path):
     broken = script(tmp_path, "exit 1")
     good = script(tmp_path, "true")

@@ -91,6 +91,9 @@ Plan cudnn_plan(const CtcProblem& problem, const Target& target) {
   const InFp32 factors(weights, target.stream);
   const Memory losses = allocate(static_cast<std::size_t>(utterances) * sizeof(float));
   const Memory plain = allocate(bytes(dscores));
+  // cuDNN 9.19 does not write the gradients of the frames after the end of an utterance, not even
+  // with CUDNN_CTC_ZERO_OOB_GRADIENTS.
+  check(cudaMemsetAsync(plain.get(), 0, bytes(dscores), target.stream));
   Product product;
   check(cudnnSetOpTensorDescriptor(product, CUDNN_OP_TENSOR_MUL, CUDNN_DATA_FLOAT,
                                    CUDNN_PROPAGATE_NAN));

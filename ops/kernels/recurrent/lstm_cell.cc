@@ -1,6 +1,7 @@
 #include "ops/kernels/recurrent/lstm_cell.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_thnn_fused_lstm_cell.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
 #include <ATen/record_function.h>
@@ -13,9 +14,16 @@ namespace fathom::ops {
 LstmState lstm_cell(const at::Tensor& x, const LstmState& state, const at::Tensor& weight,
                     const at::Tensor& bias) {
   RECORD_USER_SCOPE_WITH_INPUTS("op:lstm_cell", (std::vector<c10::IValue>{x, state.h}));
-  const at::Tensor preactivations = at::linear(at::cat({x, state.h}, 1), weight, bias);
-  if (fused_composites() && preactivations.is_cpu())
-    return lstm_gates(preactivations, state.c.contiguous());
+  const at::Tensor inputs = at::cat({x, state.h}, 1);
+  if (inputs.is_cuda()) {
+    // LibTorch's kernel, which nn::LSTMCell runs, too, adds two halves of the preactivations.
+    const at::Tensor products = at::linear(inputs, weight);
+    const auto [h, c, gates] =
+        at::_thnn_fused_lstm_cell(products, bias.expand_as(products), state.c);
+    return {.h = h, .c = c};
+  }
+  const at::Tensor preactivations = at::linear(inputs, weight, bias);
+  if (fused_composites()) return lstm_gates(preactivations, state.c.contiguous());
   const auto gates = preactivations.chunk(4, 1);
   const at::Tensor c = gates[1].sigmoid() * state.c + gates[0].sigmoid() * gates[2].tanh();
   return {.h = gates[3].sigmoid() * c.tanh(), .c = c};

@@ -140,8 +140,11 @@ class Elementwise final : public Op {
         return draw.uniform(sizes, 0.5, 2);
       case Values::kShare:
         return draw.uniform(sizes, 0, 1);
-      case Values::kBeyondClip:
-        return draw.normal(sizes, kClip / 2);
+      case Values::kBeyondClip: {
+        // None is rounded to the clip, where libraries differ in the gradient.
+        const at::Tensor drawn = draw.normal(sizes, kClip / 2);
+        return drawn.masked_fill((drawn - kClip).abs() < kClip / 64, kClip + 1);
+      }
       default:
         return draw.normal(sizes);
     }

@@ -84,6 +84,8 @@ class BatchNorm final : public Op {
   }
 
   std::vector<Backend> backends() const override {
+    // cuDNN computes gradients with the statistics of the batch only.
+    if (shape_.running && pass_ == Pass::kBackward) return {Backend::kTorch, Backend::kOneDnn};
     return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
   }
 

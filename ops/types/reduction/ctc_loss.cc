@@ -133,7 +133,7 @@ class CtcLoss final : public Op {
   /// Gradients are exponentials of sums of T logarithms. The sums are near -1000, where float, in
   /// which every precision computes, has an absolute error of 1e-4.
   double tolerance_factor(fixtures::Precision precision) const override {
-    constexpr double kError = 3e-2;  // relative; 1.3e-2 was found for 1566 frames on a CPU
+    constexpr double kError = 0.1;  // of the worst of 3 million; LibTorch's is 0.037, cuDNN's 0.06
     return pass_ == Pass::kBackward ? kError / tolerance(precision) : 1;
   }
 
