@@ -26,9 +26,17 @@ class Keep final : public torch::autograd::SavedVariableHooks {
   at::Tensor tensor_;
 };
 
-/// LibTorch's engine with other hooks, because its default ones take Python objects.
+/// LibTorch's engine with other hooks, because its default ones take Python objects. LibTorch's own
+/// runs the backward pass: only the first engine of a process gets threads for GPUs.
 class Engine final : public torch::autograd::Engine {
  public:
+  torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,
+                                         const torch::autograd::variable_list& inputs,
+                                         bool keep_graph, bool create_graph, bool accumulate_grad,
+                                         const torch::autograd::edge_list& outputs) override {
+    return get_base_engine().execute(roots, inputs, keep_graph, create_graph, accumulate_grad,
+                                     outputs);
+  }
   std::unique_ptr<torch::autograd::SavedVariableHooks> get_default_saved_variable_hooks() override {
     return std::make_unique<Keep>();
   }

@@ -8,6 +8,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -171,6 +172,19 @@ TEST_P(EveryStep, HoldsWhatArithmeticSays) {
     EXPECT_EQ(gradients, dense);
   }
   EXPECT_EQ(of(measured.max, MemoryClass::kFeatures) > 0, trains());
+}
+
+TEST(StepMemoryOnCuda, IsMeasuredAndLaterStepsTrain) {
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const StepOptions options{.device = fixtures::Device::kCuda, .batch = 4, .scale = Scale::kSmall};
+  const ops::MemoryUse measured = step_memory(workload("memnet"), options).measured;
+  EXPECT_GT(of(measured.max, MemoryClass::kGradients), 0);
+  EXPECT_GT(of(measured.max, MemoryClass::kFeatures), 0);
+  Step step(workload("memnet"), options);
+  step.run();
+  EXPECT_TRUE(std::isfinite(step.result().item<double>()));
 }
 
 }  // namespace
