@@ -5,7 +5,14 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.selection import NO_PROFILE, training_ops
+from fathom_report.selection import (
+    NO_PROFILE,
+    of_setting,
+    step_backend_rows,
+    training_ops,
+    training_types,
+    us_per_step,
+)
 from fathom_runs.words import plural
 
 NAME = ("fathom-2", "Cumulative time over op types", "Fathom, Fig. 2")
@@ -17,7 +24,8 @@ def figure(run):
     if ops is None:
         return Missing(*NAME, NO_PROFILE)
     data = cumulative(ops)
-    return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
+    text = f"{sentence(data)}{sentence_of_passes(by_pass(run, ops))}. Setting: {words}."
+    return Figure(*NAME, text, data, lambda figure: draw(figure, data))
 
 
 def cumulative(ops):
@@ -37,11 +45,47 @@ def cumulative(ops):
     return pd.concat(parts, ignore_index=True)
 
 
-def sentence(data, words):
-    needed = {
-        workload: laws.count_for(one.cumulative_pct, ENOUGH)
-        for workload, one in data.groupby("workload", sort=False)
-    }
+def by_pass(run, ops):
+    """Times of the passes of op types in each workload, which are op types of their own in Fathom's TensorFlow.
+
+    The time of a type inside the step is divided among its passes as the times of its op rows are. A type without rows
+    has one pass. Empty without op rows of any.
+    """
+    types, _ = training_types(run)
+    rows = of_setting(step_backend_rows(run.ops), types.iloc[0])
+    keys = ["workload", "type"]
+    rows = rows.assign(part=us_per_step(rows, "train")).groupby([*keys, "pass_"]).part.sum()
+    divided = ops[[*keys, "us"]].merge(rows[rows > 0].reset_index(), how="left")
+    if divided.part.isna().all():
+        return divided.iloc[:0]
+    divided = divided.fillna({"part": 1})
+    return divided.assign(
+        us=divided.us * divided.part / divided.groupby(keys).part.transform("sum")
+    )
+
+
+def needed_types(shares):
+    """How many types reach `ENOUGH`, by workload, from cumulative shares by workload."""
+    return {workload: laws.count_for(one, ENOUGH) for workload, one in shares}
+
+
+def sentence_of_passes(passes):
+    if passes.empty:
+        return ""
+    needed = needed_types(
+        (workload, laws.cumulative_shares(one.us))
+        for workload, one in passes.groupby("workload", sort=False)
+    )
+    most, least = max(needed, key=needed.get), min(needed, key=needed.get)
+    count = f"{needed[least]} ({least}) to " if needed[least] < needed[most] else ""
+    where = f" ({most})" if count else ""
+    return f". With passes as types of their own, as in TensorFlow: {count}{needed[most]}{where}"
+
+
+def sentence(data):
+    needed = needed_types(
+        (workload, one.cumulative_pct) for workload, one in data.groupby("workload", sort=False)
+    )
     most, least = max(needed, key=needed.get), min(needed, key=needed.get)
     totals = data.groupby("workload").size()
 
@@ -66,7 +110,7 @@ def sentence(data, words):
             f"{needed[least]} to {needed[most]} op types take {ENOUGH} % of the time in ops of "
             f"{len(needed)} training steps: the fewest in {named(least)}, the most in {named(most)}"
         )
-    return f"{text}. Setting: {words}."
+    return text
 
 
 def draw(figure, data):

@@ -53,6 +53,26 @@ def test_op_types_are_counted_up_to_90_percent(folder):
     assert single.sentence.startswith("3 op types of 5 take 90 % of alexnet's time in ops")
 
 
+def test_passes_are_counted_as_op_types_of_their_own(folder):
+    """alexnet's conv2d, two forward rows of 750 us, gets two gradients of the same time."""
+    us = made_up.type_us("alexnet", "conv2d", 1) / made_up.CALLS / made_up.IN_STEP
+    gradients = [
+        made_up.row(
+            made_up.op_name("conv2d", "alexnet", "first", passes=one),
+            us,
+            calls_per_model_step=made_up.CALLS,
+        )
+        for one in ("dgrad", "wgrad")
+    ]
+    figure = of(folder, "fathom-2", workloads=("alexnet",), extra=gradients)
+    assert "3 op types of 5 take 90 %" in figure.sentence
+    assert ". With passes as types of their own, as in TensorFlow: 5. Setting" in figure.sentence
+    both = of(folder, "fathom-2", workloads=("alexnet", "vgg"), extra=gradients).sentence
+    assert "as in TensorFlow: 3 (vgg) to 5 (alexnet). Setting" in both
+    without = of(folder, "fathom-2", op_rows=False).sentence
+    assert "as in TensorFlow" not in without
+
+
 def test_heat_map_is_ordered_by_class(everything):
     classes = list(dict.fromkeys(everything["fathom-3"].data.op_class))
     assert (
