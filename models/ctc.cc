@@ -33,8 +33,8 @@ at::Tensor ctc_losses(const at::Tensor& log_probabilities, const fixtures::Batch
     return at::ctc_loss(log_probabilities, labels, frames, counts, /*blank=*/0, at::Reduction::None,
                         /*zero_infinity=*/true);
   }
-  // cuDNN does not write the gradients of the frames after the end of an utterance, and LibTorch
-  // returns what its memory held. The gradient of masked_fill() is zero there.
+  // cuDNN does not write the gradients of frames after the end of an utterance, so LibTorch returns
+  // uninitialized memory for them. The gradient of masked_fill() is zero there.
   const at::Tensor places = at::arange(log_probabilities.size(0), frames.options()).unsqueeze(1);
   const at::Tensor spoken =
       log_probabilities.masked_fill((places >= frames).unsqueeze(2), /*value=*/0);

@@ -78,8 +78,8 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
   at::manual_seed(options.seed);  // weights and dropout
   const at::Device device = fixtures::torch_device(options.device);
-  // As PyTorch's tuning guide says: cuDNN times its algorithms at the first call of each shape. In
-  // tests of small networks this would take most of the time.
+  // As PyTorch's tuning guide says: cuDNN times its algorithms at the first call of each shape.
+  // This would take most of the time of tests, which run small networks.
   if (device.is_cuda()) {
     at::globalContext().setBenchmarkCuDNN(options.scale == Scale::kFull);
   }

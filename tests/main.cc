@@ -10,7 +10,8 @@
 namespace {
 
 class ResetState final : public testing::EmptyTestEventListener {
-  /// Loads LibTorch's CUDA library if there is a GPU: later, LibTorch would not see it.
+  /// Loads LibTorch's CUDA library if there is a GPU. After the first call of LibTorch, it would
+  /// not be used.
   void OnTestProgramStart(const testing::UnitTest& /*tests*/) override {
     fathom::fixtures::unavailable_reason(fathom::fixtures::Device::kCuda);
   }

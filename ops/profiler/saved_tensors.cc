@@ -26,8 +26,8 @@ class Keep final : public torch::autograd::SavedVariableHooks {
   at::Tensor tensor_;
 };
 
-/// LibTorch's engine with other hooks, because its default ones take Python objects. LibTorch's own
-/// runs the backward pass: only the first engine of a process gets threads for GPUs.
+/// LibTorch's engine with other hooks, because its default ones take Python objects. The backward
+/// pass runs in LibTorch's own engine: only the first engine of a process gets threads for GPUs.
 class Engine final : public torch::autograd::Engine {
  public:
   torch::autograd::variable_list execute(const torch::autograd::edge_list& roots,

@@ -163,7 +163,7 @@ TEST_P(EveryTraining, HasTheCpusLossAndGradientsOnCuda) {
     if (!parameter->requires_grad()) continue;
     const at::Tensor exact = expected[parameter.key()].grad().to_dense();
     const at::Tensor found = parameter->grad().to_dense().cpu();
-    // Biases before a normalization have gradients of rounding errors.
+    // Before a normalization, the gradient of a bias is 0 but for rounding errors.
     EXPECT_LE((found - exact).norm().item<double>(), 1e-2 * exact.norm().item<double>() + 1e-5)
         << parameter.key();
   }
@@ -192,7 +192,7 @@ TEST_P(EveryWorkload, TrainsAndInfersInEveryPrecisionOnCuda) {
       return result;
     };
     const at::Tensor exact = first_result(fixtures::Device::kCpu, Precision::kFp32);
-    // Of losses of 50 layers, and of wgan's, a difference of larger numbers.
+    // Errors grow over resnet50's layers, and wgan's loss is a small difference of large numbers.
     for (const auto& [precision, tolerance] :
          {std::pair{Precision::kFp32, 1e-3}, std::pair{Precision::kTf32, 5e-2},
           std::pair{Precision::kBf16, 1e-1}}) {
@@ -343,7 +343,9 @@ TEST_P(EveryWorkload, RunsTheRecordedOpsOnCuda) {
   if (row().name == "transformer") {  // a CPU composes attention with dropout
     other = {"batched_matmul", "scaled_dot_product_attention", "softmax"};
   } else if (row().name == "nmt" || row().name.starts_with("seq2seq")) {
-    other = {"sum"};  // gradients of the cell's bias are in the cell, those of the query outside
+    // On a GPU, the LSTM cell includes the sum for its bias's gradient, and nmt's attention calls
+    // sum for its query's.
+    other = {"sum"};
   }
   EXPECT_EQ(main_ops(record_shapes_json(row(), fixtures::Device::kCuda), other),
             main_ops(ops::embedded_text(row().name), other));

@@ -16,7 +16,7 @@ LstmState lstm_cell(const at::Tensor& x, const LstmState& state, const at::Tenso
   RECORD_USER_SCOPE_WITH_INPUTS("op:lstm_cell", (std::vector<c10::IValue>{x, state.h}));
   const at::Tensor inputs = at::cat({x, state.h}, 1);
   if (inputs.is_cuda()) {
-    // LibTorch's kernel, which nn::LSTMCell runs, too, adds two halves of the preactivations.
+    // The kernel of nn::LSTMCell. It adds its first two arguments: the products and the bias.
     const at::Tensor products = at::linear(inputs, weight);
     const auto [h, c, gates] =
         at::_thnn_fused_lstm_cell(products, bias.expand_as(products), state.c);

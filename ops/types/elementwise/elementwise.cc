@@ -141,7 +141,8 @@ class Elementwise final : public Op {
       case Values::kShare:
         return draw.uniform(sizes, 0, 1);
       case Values::kBeyondClip: {
-        // None is rounded to the clip, where libraries differ in the gradient.
+        // No value is so near to the clip that bf16 rounds it there: libraries have different
+        // gradients at the clip.
         const at::Tensor drawn = draw.normal(sizes, kClip / 2);
         return drawn.masked_fill((drawn - kClip).abs() < kClip / 64, kClip + 1);
       }

@@ -133,7 +133,8 @@ class CtcLoss final : public Op {
   /// Gradients are exponentials of sums of T logarithms. The sums are near -1000, where float, in
   /// which every precision computes, has an absolute error of 1e-4.
   double tolerance_factor(fixtures::Precision precision) const override {
-    constexpr double kError = 0.1;  // of the worst of 3 million; LibTorch's is 0.037, cuDNN's 0.06
+    // Of the worst of 3 million elements, for 1566 frames: 0.037 in LibTorch, 0.06 in cuDNN.
+    constexpr double kError = 0.1;
     return pass_ == Pass::kBackward ? kError / tolerance(precision) : 1;
   }
 
