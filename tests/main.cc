@@ -5,6 +5,8 @@
 #include <c10/core/GeneratorImpl.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "fixtures/machine/device.h"
 
 namespace {
@@ -25,6 +27,9 @@ class ResetState final : public testing::EmptyTestEventListener {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Tests run ranks as threads of this process. c10d's flight recorder, which a process has once,
+  // adds to a map without a lock when a group's first collective starts.
+  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   testing::InitGoogleTest(&argc, argv);
   testing::UnitTest::GetInstance()->listeners().Append(new ResetState);
   return RUN_ALL_TESTS();
