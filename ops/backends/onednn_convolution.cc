@@ -24,6 +24,13 @@ struct ConvolutionArguments {
   }
 };
 
+/// That of the results in LibTorch.
+at::MemoryFormat memory_format(const at::Tensor& x, const at::Tensor& w) {
+  constexpr auto last = at::MemoryFormat::ChannelsLast;
+  const bool is_last = x.suggest_memory_format() == last || w.suggest_memory_format() == last;
+  return is_last ? last : at::MemoryFormat::Contiguous;
+}
+
 /// Computes what `writes` says; bias may be undefined.
 bool convolve(const CallKey& key, ConvolutionProblem::Writes writes, const at::Tensor& x,
               const at::Tensor& w, const at::Tensor& y, const at::Tensor& bias,
@@ -58,7 +65,7 @@ std::optional<Results> convolution(Arguments in, const CallKey& key) {
                             .dilation = how->dilation};
   Sizes sizes = windows.output(x.sizes().vec());
   sizes[1] = w.size(0);
-  const at::Tensor y = image_like(x, sizes);
+  const at::Tensor y = at::empty(sizes, x.options(), memory_format(x, w));
   if (!convolve(key, ConvolutionProblem::Writes::kY, x, w, y, bias, *how)) return {};
   return Results{y};
 }
@@ -76,11 +83,11 @@ std::optional<Results> convolution_backward(Arguments in, const CallKey& key) {
   const auto wanted = in[10].toBoolList();
   Results results(3);
   if (wanted[0]) {
-    results[0] = at::empty_like(x);
+    results[0] = at::empty_like(x, memory_format(x, w));
     if (!convolve(key, kX, results[0], w, g, {}, *how)) return {};
   }
   if (wanted[1] || wanted[2]) {
-    results[1] = at::empty_like(w);
+    results[1] = at::empty_like(w, memory_format(x, w));
     if (wanted[2]) results[2] = at::empty({w.size(0)}, w.options());
     if (!convolve(key, kW, x, results[1], g, results[2], *how)) return {};
   }

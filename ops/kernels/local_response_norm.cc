@@ -40,15 +40,18 @@ at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNormOptio
   TORCH_CHECK(norm.size > 0 && norm.size % 2 == 1, "local_response_norm: size is ", norm.size,
               ", expected an odd number");
   if (x.is_cpu() || has_local_response_norm_cuda(x, norm)) {
-    const at::Tensor input = x.contiguous();
+    const at::MemoryFormat format =
+        x.is_cpu() ? x.suggest_memory_format() : at::MemoryFormat::Contiguous;
+    const at::Tensor input = x.contiguous(format);
     // Saves only the input: computing the scales again is faster than reading them.
     return apply(
         {.forward =
              [&] {
                return CustomFunction::Result{{forward(input, norm)}, {input}};
              },
-         .backward = [norm](const CustomFunction::Request& request) -> CustomFunction::List {
-           return {backward(request.saved[0], request.gradients[0].contiguous(), norm)};
+         .backward = [norm,
+                      format](const CustomFunction::Request& request) -> CustomFunction::List {
+           return {backward(request.saved[0], request.gradients[0].contiguous(format), norm)};
          }},
         {input})[0];
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "ops/kernels/vector_clones.h"
@@ -14,29 +15,27 @@
 namespace fathom::ops {
 namespace {
 
-// Adjacent pixels in a tile. A constant, so that loops over it become a few vector instructions.
-// Wide enough for the hardware prefetchers, and narrow enough for all channels of a tile to fit
-// into the L2 cache.
+// Pixels in a tile, and elements that are computed together. A constant, so that loops over them
+// become a few vector instructions. Wide enough for the hardware prefetchers, and narrow enough for
+// all channels of a tile to fit into the L2 cache.
 constexpr int64_t kColumns = 128;
 
-/// The channels of a tile, their distance in memory (`plane`) and the columns inside the image.
+/// All channels of up to kColumns neighboring pixels.
 struct Tile {
   int64_t channels;
-  int64_t plane;
-  int64_t columns;
+  int64_t plane;    ///< pixels of an image
+  int64_t columns;  ///< pixels of the tile
 };
 
-/// One row of kColumns per channel. `squares` and `summands` have half a window of zero rows before
-/// and after, so that the window of channel c is their rows c to c + size - 1.
+/// The elements of a tile: rows of kColumns pixels for each channel, or of all channels for each
+/// pixel. `squares` and `summands` have zeros for half a window before the first channel and after
+/// the last, so that the window of the element at i begins at their i.
 template <typename Sum>
 struct Scratch {
   Scratch(int64_t channels, int64_t size)
-      : value(rows(channels)),
-        direct(rows(channels)),
-        squares(rows(channels + size - 1)),
-        summands(rows(channels + size - 1)) {}
-
-  static std::size_t rows(int64_t count) { return static_cast<std::size_t>(count * kColumns); }
+      : Scratch(static_cast<std::size_t>((channels + size - 1) * kColumns)) {}
+  explicit Scratch(std::size_t count)
+      : value(count), direct(count), squares(count), summands(count) {}
 
   std::vector<Sum> value;
   std::vector<Sum> direct;
@@ -44,119 +43,165 @@ struct Scratch {
   std::vector<Sum> summands;
 };
 
-/// Loads one channel of the tile and fills the rest of the row with zeros.
+/// Up to kColumns elements side by side, in memory and in the scratch.
+struct Part {
+  int64_t place;    ///< in memory
+  int64_t i;        ///< in the scratch
+  int64_t count;    ///< in the scratch
+  int64_t columns;  ///< in memory; the others are zero
+};
+
+/// Where a tile's elements lie.
+template <bool kChannelsLast>
+struct Elements {
+  /// Distance of neighboring channels in the scratch.
+  static constexpr int64_t kNext = kChannelsLast ? 1 : kColumns;
+
+  template <typename Visit>
+  [[gnu::always_inline]] void each_part(Visit visit) const {
+    if constexpr (kChannelsLast) {
+      for (int64_t pixel = 0; pixel < tile.columns; ++pixel) {
+        for (int64_t c = 0; c < tile.channels; c += kColumns) {
+          const int64_t count = std::min(kColumns, tile.channels - c);
+          visit(Part{.place = pixel * tile.channels + c,
+                     .i = pixel * (tile.channels + size - 1) + c,
+                     .count = count,
+                     .columns = count});
+        }
+      }
+    } else {
+      for (int64_t c = 0; c < tile.channels; ++c) {
+        visit(Part{.place = c * tile.plane,
+                   .i = c * kColumns,
+                   .count = kColumns,
+                   .columns = tile.columns});
+      }
+    }
+  }
+
+  Tile tile;
+  int64_t size;  ///< of the window
+};
+
 template <typename T, typename Sum>
-[[gnu::always_inline]] inline void load(const T* from, int64_t columns, Sum* row) {
-  if (columns == kColumns) {
-    for (int64_t j = 0; j < kColumns; ++j) row[j] = static_cast<Sum>(from[j]);
+[[gnu::always_inline]] inline void load(const T* x, const Part& part, Sum* row) {
+  const T* from = x + part.place;
+  if (part.columns == part.count) {
+    for (int64_t j = 0; j < part.count; ++j) row[j] = static_cast<Sum>(from[j]);
   } else {
-    for (int64_t j = 0; j < kColumns; ++j) row[j] = j < columns ? static_cast<Sum>(from[j]) : 0;
+    for (int64_t j = 0; j < part.count; ++j)
+      row[j] = j < part.columns ? static_cast<Sum>(from[j]) : 0;
   }
 }
 
 template <typename T, typename Sum>
-[[gnu::always_inline]] inline void store(const Sum* row, int64_t columns, T* to) {
-  if (columns == kColumns) {
-    for (int64_t j = 0; j < kColumns; ++j) to[j] = static_cast<T>(row[j]);
+[[gnu::always_inline]] inline void store(const Sum* row, const Part& part, T* y) {
+  T* to = y + part.place;
+  if (part.columns == part.count) {
+    for (int64_t j = 0; j < part.count; ++j) to[j] = static_cast<T>(row[j]);
   } else {
-    for (int64_t j = 0; j < columns; ++j) to[j] = static_cast<T>(row[j]);
+    for (int64_t j = 0; j < part.columns; ++j) to[j] = static_cast<T>(row[j]);
   }
 }
 
 template <int64_t kSize, typename Sum>
-[[gnu::always_inline]] inline void sum_fixed(const Sum* window, Sum* sum) {
-  for (int64_t j = 0; j < kColumns; ++j) {
+[[gnu::always_inline]] inline void sum_fixed(const Sum* window, int64_t next, int64_t count,
+                                             Sum* sum) {
+  for (int64_t j = 0; j < count; ++j) {
     Sum total = window[j];
-    for (int64_t i = 1; i < kSize; ++i) total += window[i * kColumns + j];
+    for (int64_t i = 1; i < kSize; ++i) total += window[i * next + j];
     sum[j] = total;
   }
 }
 
-/// The sum of `size` rows. For the papers' sizes, 5 and 9, the sums stay in registers.
+/// The sum over windows of `size` channels. For the papers' sizes, 5 and 9, it stays in registers.
 template <typename Sum>
-[[gnu::always_inline]] inline void sum_window(const Sum* window, int64_t size, Sum* sum) {
-  if (size == 5) return sum_fixed<5>(window, sum);
-  if (size == 9) return sum_fixed<9>(window, sum);
-  sum_fixed<1>(window, sum);
+[[gnu::always_inline]] inline void sum_window(const Sum* window, int64_t size, int64_t next,
+                                              int64_t count, Sum* sum) {
+  if (size == 5) return sum_fixed<5>(window, next, count, sum);
+  if (size == 9) return sum_fixed<9>(window, next, count, sum);
+  sum_fixed<1>(window, next, count, sum);
   for (int64_t i = 1; i < size; ++i) {
-    for (int64_t j = 0; j < kColumns; ++j) sum[j] += window[i * kColumns + j];
+    for (int64_t j = 0; j < count; ++j) sum[j] += window[i * next + j];
   }
 }
 
 /// scale = bias + share · Σ x² over the window, and factor = scale^-beta.
 template <typename Sum>
 [[gnu::always_inline]] inline void factors(const Sum* squares, const NormConstants<Sum>& norm,
-                                           Sum* scale, Sum* factor) {
-  sum_window(squares, norm.size, scale);
-  for (int64_t j = 0; j < kColumns; ++j) scale[j] = norm.bias + norm.share * scale[j];
+                                           int64_t next, int64_t count, Sum* scale, Sum* factor) {
+  sum_window(squares, norm.size, next, count, scale);
+  for (int64_t j = 0; j < count; ++j) scale[j] = norm.bias + norm.share * scale[j];
   if (norm.three_quarters) {
-    for (int64_t j = 0; j < kColumns; ++j) {
+    for (int64_t j = 0; j < count; ++j) {
       const Sum root = std::sqrt(scale[j]);
       factor[j] = 1 / (root * std::sqrt(root));
     }
   } else {
-    for (int64_t j = 0; j < kColumns; ++j) factor[j] = std::pow(scale[j], -norm.beta);
+    for (int64_t j = 0; j < count; ++j) factor[j] = std::pow(scale[j], -norm.beta);
   }
 }
 
 /// Fills value and squares.
-template <typename T, typename Sum>
-[[gnu::always_inline]] inline void load_tile(const T* x, const Tile& tile, int64_t size,
+template <bool kChannelsLast, typename T, typename Sum>
+[[gnu::always_inline]] inline void load_tile(const T* x, const Elements<kChannelsLast>& elements,
                                              Scratch<Sum>& scratch) {
-  Sum* squares = scratch.squares.data() + size / 2 * kColumns;
-  for (int64_t c = 0; c < tile.channels; ++c) {
-    Sum* value = scratch.value.data() + c * kColumns;
-    load(x + c * tile.plane, tile.columns, value);
-    for (int64_t j = 0; j < kColumns; ++j) squares[c * kColumns + j] = value[j] * value[j];
-  }
+  Sum* squares = scratch.squares.data() + elements.size / 2 * elements.kNext;
+  elements.each_part([&](const Part& part) __attribute__((always_inline)) {
+    Sum* value = scratch.value.data() + part.i;
+    load(x, part, value);
+    for (int64_t j = 0; j < part.count; ++j) squares[part.i + j] = value[j] * value[j];
+  });
 }
 
-template <typename T, typename Sum>
+template <bool kChannelsLast, typename T, typename Sum>
 FATHOM_VECTOR_CLONES void forward_tile(const T* x, const Tile& tile, const NormConstants<Sum>& norm,
                                        Scratch<Sum>& scratch, T* y) {
-  load_tile(x, tile, norm.size, scratch);
+  const Elements<kChannelsLast> elements{tile, norm.size};
+  load_tile(x, elements, scratch);
   Sum scale[kColumns];
   Sum factor[kColumns];
-  for (int64_t c = 0; c < tile.channels; ++c) {
-    factors(scratch.squares.data() + c * kColumns, norm, scale, factor);
-    const Sum* value = scratch.value.data() + c * kColumns;
-    for (int64_t j = 0; j < kColumns; ++j) factor[j] *= value[j];
-    store(factor, tile.columns, y + c * tile.plane);
-  }
+  elements.each_part([&](const Part& part) __attribute__((always_inline)) {
+    factors(scratch.squares.data() + part.i, norm, elements.kNext, part.count, scale, factor);
+    const Sum* value = scratch.value.data() + part.i;
+    for (int64_t j = 0; j < part.count; ++j) factor[j] *= value[j];
+    store(factor, part, y);
+  });
 }
 
 /// dx_i = g_i · factor_i - 2 share beta x_i Σ (g y / scale) over i's window: `direct` keeps the
 /// first term.
-template <typename T, typename Sum>
+template <bool kChannelsLast, typename T, typename Sum>
 FATHOM_VECTOR_CLONES void backward_tile(const T* x, const T* g, const Tile& tile,
                                         const NormConstants<Sum>& norm, Scratch<Sum>& scratch,
                                         T* dx) {
-  load_tile(x, tile, norm.size, scratch);
+  const Elements<kChannelsLast> elements{tile, norm.size};
+  load_tile(x, elements, scratch);
   Sum scale[kColumns];
   Sum sum[kColumns];
-  Sum* summands = scratch.summands.data() + norm.size / 2 * kColumns;
-  for (int64_t c = 0; c < tile.channels; ++c) {
-    Sum* direct = scratch.direct.data() + c * kColumns;
-    factors(scratch.squares.data() + c * kColumns, norm, scale, direct);
-    load(g + c * tile.plane, tile.columns, sum);
-    const Sum* value = scratch.value.data() + c * kColumns;
-    for (int64_t j = 0; j < kColumns; ++j) {
+  Sum* summands = scratch.summands.data() + norm.size / 2 * elements.kNext;
+  elements.each_part([&](const Part& part) __attribute__((always_inline)) {
+    Sum* direct = scratch.direct.data() + part.i;
+    factors(scratch.squares.data() + part.i, norm, elements.kNext, part.count, scale, direct);
+    load(g, part, sum);
+    const Sum* value = scratch.value.data() + part.i;
+    for (int64_t j = 0; j < part.count; ++j) {
       direct[j] *= sum[j];
-      summands[c * kColumns + j] = direct[j] * value[j] / scale[j];
+      summands[part.i + j] = direct[j] * value[j] / scale[j];
     }
-  }
+  });
   const Sum twice = 2 * norm.share * norm.beta;
-  for (int64_t c = 0; c < tile.channels; ++c) {
-    sum_window(scratch.summands.data() + c * kColumns, norm.size, sum);
-    const Sum* value = scratch.value.data() + c * kColumns;
-    const Sum* direct = scratch.direct.data() + c * kColumns;
-    for (int64_t j = 0; j < kColumns; ++j) sum[j] = direct[j] - twice * value[j] * sum[j];
-    store(sum, tile.columns, dx + c * tile.plane);
-  }
+  elements.each_part([&](const Part& part) __attribute__((always_inline)) {
+    sum_window(scratch.summands.data() + part.i, norm.size, elements.kNext, part.count, sum);
+    const Sum* value = scratch.value.data() + part.i;
+    const Sum* direct = scratch.direct.data() + part.i;
+    for (int64_t j = 0; j < part.count; ++j) sum[j] = direct[j] - twice * value[j] * sum[j];
+    store(sum, part, dx);
+  });
 }
 
 /// Calls visit(offset of the tile's first element, tile, scratch) for every tile, in parallel.
-template <typename Sum, typename Visit>
+template <bool kChannelsLast, typename Sum, typename Visit>
 void each_tile(const at::Tensor& x, int64_t size, Visit visit) {
   const int64_t channels = x.size(1);
   const int64_t plane = x.size(2) * x.size(3);
@@ -164,11 +209,18 @@ void each_tile(const at::Tensor& x, int64_t size, Visit visit) {
   at::parallel_for(0, x.size(0) * tiles, 1, [&](int64_t begin, int64_t end) {
     Scratch<Sum> scratch(channels, size);
     for (int64_t t = begin; t < end; ++t) {
+      const int64_t image = t / tiles * channels * plane;
       const int64_t column = t % tiles * kColumns;
-      visit(t / tiles * channels * plane + column,
+      visit(image + (kChannelsLast ? column * channels : column),
             Tile{channels, plane, std::min(kColumns, plane - column)}, scratch);
     }
   });
+}
+
+/// Calls run(std::bool_constant) with whether the channels of `x` lie last.
+template <typename Run>
+void with_layout(const at::Tensor& x, Run run) {
+  x.is_contiguous() ? run(std::false_type()) : run(std::true_type());
 }
 
 }  // namespace
@@ -176,13 +228,15 @@ void each_tile(const at::Tensor& x, int64_t size, Visit visit) {
 at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   at::Tensor y = at::empty_like(x);
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
-    const NormConstants<at::opmath_type<scalar_t>> constants(norm);
+    using Sum = at::opmath_type<scalar_t>;
+    const NormConstants<Sum> constants(norm);
     const auto* from = x.const_data_ptr<scalar_t>();
     auto* to = y.mutable_data_ptr<scalar_t>();
-    each_tile<at::opmath_type<scalar_t>>(
-        x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
-          forward_tile(from + offset, tile, constants, scratch, to + offset);
-        });
+    with_layout(x, [&](auto last) {
+      each_tile<last, Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
+        forward_tile<last>(from + offset, tile, constants, scratch, to + offset);
+      });
+    });
   });
   return y;
 }
@@ -196,8 +250,11 @@ at::Tensor local_response_norm_backward_cpu(const at::Tensor& x, const at::Tenso
     const auto* value = x.const_data_ptr<scalar_t>();
     const auto* gradient = g.const_data_ptr<scalar_t>();
     auto* to = dx.mutable_data_ptr<scalar_t>();
-    each_tile<Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
-      backward_tile(value + offset, gradient + offset, tile, constants, scratch, to + offset);
+    with_layout(x, [&](auto last) {
+      each_tile<last, Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
+        backward_tile<last>(value + offset, gradient + offset, tile, constants, scratch,
+                            to + offset);
+      });
     });
   });
   return dx;

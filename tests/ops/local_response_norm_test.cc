@@ -95,6 +95,21 @@ TEST_P(LocalResponseNormResult, AndGradientAreThoseOfFloat64) {
   expect_exact(param, x, g, output.detach(), input.grad());
 }
 
+TEST_P(LocalResponseNormResult, KeepsChannelsLastOnTheCpu) {
+  const auto& [device, type, param] = GetParam();
+  constexpr auto kLast = at::MemoryFormat::ChannelsLast;
+  const at::Tensor x = at::randn(param.sizes).to(type);
+  const at::Tensor g = at::randn(param.sizes).to(type);
+  const at::Tensor input =
+      x.to(fixtures::torch_device(device)).contiguous(kLast).detach().requires_grad_();
+  const at::Tensor output = local_response_norm(input, param.norm);
+  output.backward(g.to(input.device()));
+  expect_exact(param, x, g, output.detach(), input.grad());
+  if (device != fixtures::Device::kCpu) return;
+  EXPECT_EQ(output.strides(), input.strides());
+  EXPECT_EQ(input.grad().strides(), input.strides());
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, LocalResponseNormResult,
                          testing::Combine(testing::Values(fixtures::Device::kCpu,
                                                           fixtures::Device::kCuda),

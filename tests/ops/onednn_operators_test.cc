@@ -18,6 +18,7 @@
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/utils.h>
 
 #include <functional>
@@ -145,6 +146,34 @@ TEST(OneDnnOperators, GiveLibTorchsResults) {
     }
     EXPECT_EQ(replaced_operators(), kernels.operators.at(fixtures::Device::kCpu))
         << "each operator ran on oneDNN";
+  });
+}
+
+/// The strides of a convolution's result and of the gradients of its image and weights.
+std::vector<std::vector<int64_t>> convolution_strides(at::MemoryFormat image,
+                                                      at::MemoryFormat weights) {
+  const at::Tensor x = at::randn({2, 16, 9, 9}).contiguous(image).requires_grad_();
+  const at::Tensor w = at::randn({32, 16, 3, 3}).contiguous(weights).requires_grad_();
+  const at::Tensor y = at::conv2d(x, w);
+  const auto gradients = torch::autograd::grad({y}, {x, w}, {at::randn_like(y.detach())});
+  return {y.strides().vec(), gradients[0].strides().vec(), gradients[1].strides().vec()};
+}
+
+TEST(OneDnnOperators, ConvolutionsHaveLibTorchsLayouts) {
+  if (onednn::version().empty()) GTEST_SKIP() << "built without oneDNN";
+  in_own_process([] {
+    const std::vector formats{at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast};
+    std::vector<std::vector<std::vector<int64_t>>> expected;
+    for (const auto image : formats) {
+      for (const auto weights : formats) expected.push_back(convolution_strides(image, weights));
+    }
+    onednn_kernels().install(nullptr);
+    auto next = expected.begin();
+    for (const auto image : formats) {
+      for (const auto weights : formats) {
+        EXPECT_EQ(convolution_strides(image, weights), *next++) << image << ", weights " << weights;
+      }
+    }
   });
 }
 
