@@ -49,6 +49,8 @@ struct Part {
   int64_t i;        ///< in the scratch
   int64_t count;    ///< in the scratch
   int64_t columns;  ///< in memory; the others are zero
+  /// Whether it is copied before use, because its neighbors in the scratch are far away in memory.
+  bool copied;
 };
 
 /// Where a tile's elements lie.
@@ -66,7 +68,8 @@ struct Elements {
           visit(Part{.place = pixel * tile.channels + c,
                      .i = pixel * (tile.channels + size - 1) + c,
                      .count = count,
-                     .columns = count});
+                     .columns = count,
+                     .copied = false});
         }
       }
     } else {
@@ -74,7 +77,8 @@ struct Elements {
         visit(Part{.place = c * tile.plane,
                    .i = c * kColumns,
                    .count = kColumns,
-                   .columns = tile.columns});
+                   .columns = tile.columns,
+                   .copied = true});
       }
     }
   }
@@ -83,8 +87,18 @@ struct Elements {
   int64_t size;  ///< of the window
 };
 
-template <typename T, typename Sum>
-[[gnu::always_inline]] inline void load(const T* x, const Part& part, Sum* row) {
+/// The elements of a part: in memory, or in `row` after load() has copied them.
+template <typename Sum, typename T>
+[[gnu::always_inline]] inline const Sum* loaded(const T* x, const Part& part, const Sum* row) {
+  if constexpr (std::is_same_v<T, Sum>) {
+    if (!part.copied) return x + part.place;
+  }
+  return row;
+}
+
+template <typename Sum, typename T>
+[[gnu::always_inline]] inline const Sum* load(const T* x, const Part& part, Sum* row) {
+  if (const Sum* found = loaded(x, part, row); found != row) return found;
   const T* from = x + part.place;
   if (part.columns == part.count) {
     for (int64_t j = 0; j < part.count; ++j) row[j] = static_cast<Sum>(from[j]);
@@ -92,15 +106,17 @@ template <typename T, typename Sum>
     for (int64_t j = 0; j < part.count; ++j)
       row[j] = j < part.columns ? static_cast<Sum>(from[j]) : 0;
   }
+  return row;
 }
 
-template <typename T, typename Sum>
-[[gnu::always_inline]] inline void store(const Sum* row, const Part& part, T* y) {
+/// Writes value(j) to the elements of a part.
+template <typename T, typename Value>
+[[gnu::always_inline]] inline void store(T* y, const Part& part, Value value) {
   T* to = y + part.place;
   if (part.columns == part.count) {
-    for (int64_t j = 0; j < part.count; ++j) to[j] = static_cast<T>(row[j]);
+    for (int64_t j = 0; j < part.count; ++j) to[j] = static_cast<T>(value(j));
   } else {
-    for (int64_t j = 0; j < part.columns; ++j) to[j] = static_cast<T>(row[j]);
+    for (int64_t j = 0; j < part.columns; ++j) to[j] = static_cast<T>(value(j));
   }
 }
 
@@ -148,8 +164,7 @@ template <bool kChannelsLast, typename T, typename Sum>
                                              Scratch<Sum>& scratch) {
   Sum* squares = scratch.squares.data() + elements.size / 2 * elements.kNext;
   elements.each_part([&](const Part& part) __attribute__((always_inline)) {
-    Sum* value = scratch.value.data() + part.i;
-    load(x, part, value);
+    const Sum* value = load(x, part, scratch.value.data() + part.i);
     for (int64_t j = 0; j < part.count; ++j) squares[part.i + j] = value[j] * value[j];
   });
 }
@@ -163,9 +178,8 @@ FATHOM_VECTOR_CLONES void forward_tile(const T* x, const Tile& tile, const NormC
   Sum factor[kColumns];
   elements.each_part([&](const Part& part) __attribute__((always_inline)) {
     factors(scratch.squares.data() + part.i, norm, elements.kNext, part.count, scale, factor);
-    const Sum* value = scratch.value.data() + part.i;
-    for (int64_t j = 0; j < part.count; ++j) factor[j] *= value[j];
-    store(factor, part, y);
+    const Sum* value = loaded(x, part, scratch.value.data() + part.i);
+    store(y, part, [&](int64_t j) { return factor[j] * value[j]; });
   });
 }
 
@@ -183,20 +197,19 @@ FATHOM_VECTOR_CLONES void backward_tile(const T* x, const T* g, const Tile& tile
   elements.each_part([&](const Part& part) __attribute__((always_inline)) {
     Sum* direct = scratch.direct.data() + part.i;
     factors(scratch.squares.data() + part.i, norm, elements.kNext, part.count, scale, direct);
-    load(g, part, sum);
-    const Sum* value = scratch.value.data() + part.i;
+    const Sum* gradient = load(g, part, sum);
+    const Sum* value = loaded(x, part, scratch.value.data() + part.i);
     for (int64_t j = 0; j < part.count; ++j) {
-      direct[j] *= sum[j];
+      direct[j] *= gradient[j];
       summands[part.i + j] = direct[j] * value[j] / scale[j];
     }
   });
   const Sum twice = 2 * norm.share * norm.beta;
   elements.each_part([&](const Part& part) __attribute__((always_inline)) {
     sum_window(scratch.summands.data() + part.i, norm.size, elements.kNext, part.count, sum);
-    const Sum* value = scratch.value.data() + part.i;
+    const Sum* value = loaded(x, part, scratch.value.data() + part.i);
     const Sum* direct = scratch.direct.data() + part.i;
-    for (int64_t j = 0; j < part.count; ++j) sum[j] = direct[j] - twice * value[j] * sum[j];
-    store(sum, part, dx);
+    store(dx, part, [&](int64_t j) { return direct[j] - twice * value[j] * sum[j]; });
   });
 }
 
