@@ -246,7 +246,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     if (options.machine_check != MachineCheck::kOff) {
       for (const auto& line : peak_doubts(chosen, peaks)) options.data.warn(line);
     }
-    progress.start(expected_seconds(rows, peaks));
+    progress.start(expected_seconds(rows, repetitions(options.google_benchmark), peaks));
     if (options.study) progress.announce();
   });
   Loop loop(

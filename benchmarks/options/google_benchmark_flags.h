@@ -20,6 +20,9 @@ bool displays_aggregates_only(const std::vector<std::string>& arguments);
 /// Whether results on a terminal have colors (--benchmark_color).
 bool uses_colors(const std::vector<std::string>& arguments);
 
+/// How often each row is measured (--benchmark_repetitions).
+int repetitions(const std::vector<std::string>& arguments);
+
 /// Every flag of Google Benchmark 1.7.1.
 const std::vector<std::string>& google_benchmark_flags();
 

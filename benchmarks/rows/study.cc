@@ -120,7 +120,7 @@ constexpr std::array<Part, 7> kParts{{
 }};
 
 /// Assumes the smallest number of steps that measure/loop.cc and tasks/op_task.cc run.
-double expected_seconds(const Row& row, Peaks& peaks) {
+double expected_seconds(const Row& row, int repetitions, Peaks& peaks) {
   constexpr double kShareOfPeak = 0.6;
   constexpr double kBytesPerSecond = 1e10;
   constexpr int kComparedSteps = 14;  // and those that choose the layout
@@ -129,9 +129,10 @@ double expected_seconds(const Row& row, Peaks& peaks) {
   const double peak = peaks.flops(row.device, row.threads, row.precision).rate;
   if (peak <= 0) return 1;
   const double step = row.cost->flops / (kShareOfPeak * peak) + row.cost->bytes / kBytesPerSecond;
-  const double steps = 5 + (row.op ? 4 : 0) + (row.profiling != Profiling::kNone ? 2 : 0) +
-                       (row.memory != nullptr ? 2 : 0) + (row.own_process ? kComparedSteps : 0);
-  return steps * step + kSetUp;
+  const double once = 2 + (row.op ? 4 : 0) + (row.memory != nullptr ? 2 : 0) +
+                      (row.own_process ? kComparedSteps : 0);
+  const double each_time = 3 + (row.profiling != Profiling::kNone ? 2 : 0);
+  return (once + repetitions * each_time) * step + kSetUp;
 }
 
 }  // namespace
@@ -166,9 +167,10 @@ std::vector<Row> study_rows(const Options& options) {
   return rows;
 }
 
-std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, Peaks& peaks) {
+std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, int repetitions,
+                                               Peaks& peaks) {
   std::map<std::string, double> seconds;
-  for (const auto& row : rows) seconds[row.name] = expected_seconds(row, peaks);
+  for (const auto& row : rows) seconds[row.name] = expected_seconds(row, repetitions, peaks);
   return seconds;
 }
 

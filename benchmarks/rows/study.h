@@ -19,6 +19,7 @@ std::vector<Row> study_rows(const Options& options);
 
 /// Estimates the seconds that each row takes, set-up and check included, from its FLOPs and bytes.
 /// Measures the peaks that the estimate needs.
-std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, Peaks& peaks);
+std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, int repetitions,
+                                               Peaks& peaks);
 
 }  // namespace fathom::benchmarks

@@ -35,10 +35,10 @@ struct KernelSet {
 };
 
 /// oneDNN, called directly, for the operators of the CPU that take most of the steps' time: matrix
-/// products, convolutions, pooling, batch normalization and softmax, with their gradients where
-/// those are operators of their own. Tensors keep LibTorch's layouts: each call reorders what its
-/// primitive wants in another one. Where oneDNN has no primitive for a call, as for other types,
-/// LibTorch's kernel runs. Without operators in a build without oneDNN.
+/// products, convolutions, pooling, batch normalization, LSTM layers and softmax, with their
+/// gradients where those are operators of their own. Tensors keep LibTorch's layouts: each call
+/// reorders what its primitive wants in another one. Where oneDNN has no primitive for a call, as
+/// for other types, LibTorch's kernel runs. Without operators in a build without oneDNN.
 KernelSet onednn_kernels();
 
 /// For each of these operators and each shape the fastest of LibTorch's kernel, oneDNN's and ours:

@@ -78,6 +78,10 @@ std::optional<Results> avg_pool_backward(Arguments in, const CallKey& key);
 std::optional<Results> batch_norm(Arguments in, const CallKey& key);
 std::optional<Results> batch_norm_backward(Arguments in, const CallKey& key);
 
+// A layer of an LSTM.
+std::optional<Results> lstm_layer(Arguments in, const CallKey& key);
+std::optional<Results> lstm_layer_backward(Arguments in, const CallKey& key);
+
 /// ReLU, hardtanh, sigmoid and tanh with their gradients.
 std::vector<Replacement> elementwise_operators();
 

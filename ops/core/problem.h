@@ -149,10 +149,16 @@ struct LstmProblem {
     Buffer x, h, c, input_weight, recurrent_weight;
     std::vector<Buffer> biases;
   };
+  struct Results {
+    Buffer y, last_h, last_c;
+  };
   Inputs inputs;
   Buffer y, last_c;
   std::optional<Buffer> last_h = {};
   std::optional<Inputs> gradients = {};  ///< backward: y and the last states hold gradients
+  /// Backward: of the forward pass, whose workspace the kernel is given, too. Null: it runs the
+  /// forward pass once, when it is made.
+  std::optional<Results> results = {};
 };
 
 /// One GRU layer over x [T, N, I] from the state h [N, H], whose reset gate multiplies the

@@ -96,7 +96,7 @@ TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
                                                                       .from = "the test"};
   }
   Peaks peaks(known);
-  const auto all = expected_seconds(rows(), peaks);
+  const auto all = expected_seconds(rows(), /*repetitions=*/1, peaks);
   const auto seconds = [&](const std::string& filter) { return all.at(rows(filter).front().name); };
   const auto& [name, workloads, convolutional, light] = GetParam();
   const auto batch = [&](int64_t divisor) {
@@ -106,6 +106,10 @@ TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
   EXPECT_GT(seconds(train + batch(1)), 2 * seconds(train + batch(4)));
   EXPECT_GT(seconds(train + batch(1)), seconds("^" + convolutional + "/infer/.*threads:2"));
   EXPECT_GT(seconds("^" + convolutional + "/infer/"), seconds("^" + light + "/infer/"));
+  const std::string large = rows(train + batch(1)).front().name;
+  const auto repeated = expected_seconds(rows(), /*repetitions=*/5, peaks);
+  EXPECT_GT(repeated.at(large), 2 * all.at(large));
+  EXPECT_LT(repeated.at(large), 5 * all.at(large)) << "it is set up once";
 }
 
 /// A peak is unknown where a GPU's memory does not suffice.
@@ -114,7 +118,7 @@ TEST_P(EveryStudy, ExpectsAFiniteTimeWithoutAPeak) {
   std::map<std::string, Peak> unknown;
   for (const auto& row : some) unknown[flops_peak_name(row.device, row.threads, row.precision)];
   Peaks peaks(unknown);
-  for (const auto& [name, seconds] : expected_seconds(some, peaks)) {
+  for (const auto& [name, seconds] : expected_seconds(some, /*repetitions=*/1, peaks)) {
     EXPECT_TRUE(std::isfinite(seconds)) << name;
   }
 }

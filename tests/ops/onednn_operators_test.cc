@@ -6,6 +6,7 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/lstm.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_batch_norm.h>
@@ -23,6 +24,7 @@
 
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ops/backends/kernel_set.h"
@@ -50,8 +52,18 @@ at::Tensor normalized(const Tensors& in, bool training) {
   return y + mean.view({1, 4, 1, 1}) + variance.view({1, 4, 1, 1});
 }
 
+/// {y, h', c'} of a layer over x [T, N, I].
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm(const Tensors& in) {
+  const Tensors states{in[1], in[2]};
+  const Tensors weights(in.begin() + 3, in.end());
+  return at::lstm(in[0], states, weights, /*has_biases=*/true, /*num_layers=*/1, /*dropout=*/0,
+                  /*train=*/true, /*bidirectional=*/false, /*batch_first=*/false);
+}
+
 std::vector<Case> cases() {
   const std::vector<int64_t> image{2, 4, 9, 9};
+  const std::vector<std::vector<int64_t>> layer{{5, 3, 4}, {1, 3, 6}, {1, 3, 6}, {24, 4},
+                                                {24, 6},   {24},      {24}};
   return {
       {"addmm",
        [](const Tensors& in) { return at::addmm(in[0], in[1], in[2]); },
@@ -84,6 +96,13 @@ std::vector<Case> cases() {
       {"batch norm of inference",
        [](const Tensors& in) { return normalized(in, false); },
        {image, {4}, {4}}},
+      {"lstm", [](const Tensors& in) { return std::get<0>(lstm(in)); }, layer},
+      {"last states of an lstm",
+       [](const Tensors& in) {
+         const auto [y, h, c] = lstm(in);
+         return y[1] + h * c;
+       },
+       layer},
       {"softmax", [](const Tensors& in) { return at::softmax(in[0], -1); }, {{3, 7}}},
       {"softmax of a middle dimension",
        [](const Tensors& in) { return at::softmax(in[0], 1); },

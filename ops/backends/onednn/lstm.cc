@@ -105,7 +105,12 @@ std::unique_ptr<Kernel> make(const LstmProblem& problem) {
       {DNNL_ARG_SRC_ITER_C, c, state(c)},
       {DNNL_ARG_WEIGHTS_LAYER, input_weight, weights(input_weight)},
       {DNNL_ARG_WEIGHTS_ITER, recurrent_weight, weights(recurrent_weight)}};
-  Primitive::Memories memories{{DNNL_ARG_BIAS, sum(biases, layer.bias())}};
+  Primitive::Memories memories;
+  if (biases.size() == 1) {
+    inputs.emplace_back(DNNL_ARG_BIAS, biases[0], bias(biases[0]));
+  } else {
+    memories.emplace(DNNL_ARG_BIAS, sum(biases, layer.bias()));
+  }
   if (!problem.gradients) {
     std::vector<Argument> outputs{{DNNL_ARG_DST_LAYER, problem.y},
                                   {DNNL_ARG_DST_ITER_C, problem.last_c, state(problem.last_c)}};
@@ -118,6 +123,11 @@ std::unique_ptr<Kernel> make(const LstmProblem& problem) {
   for (const int name :
        {DNNL_ARG_DST_LAYER, DNNL_ARG_DST_ITER, DNNL_ARG_DST_ITER_C, DNNL_ARG_WORKSPACE}) {
     memories.emplace(name, forward_pass.argument(name));
+  }
+  if (const auto& known = problem.results) {
+    inputs.emplace_back(DNNL_ARG_DST_LAYER, known->y);
+    inputs.emplace_back(DNNL_ARG_DST_ITER, known->last_h, state(known->last_h));
+    inputs.emplace_back(DNNL_ARG_DST_ITER_C, known->last_c, state(known->last_c));
   }
   inputs.emplace_back(DNNL_ARG_DIFF_DST_LAYER, problem.y);
   inputs.emplace_back(DNNL_ARG_DIFF_DST_ITER_C, problem.last_c, state(problem.last_c));
