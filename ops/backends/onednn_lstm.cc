@@ -83,9 +83,8 @@ std::optional<Results> lstm_layer_backward(Arguments in, const CallKey& key) {
   const std::array results{in[7].toTensor(), in[8].toTensor(), in[9].toTensor()};
   std::array<at::Tensor, 3> g;
   for (std::size_t i = 0; i < g.size(); ++i) g[i] = gradient_of(results[i], in[10 + i]);
-  Results made;
-  for (const std::size_t i : {0, 1, 2, 3, 3, 5, 6})
-    made.push_back(at::empty_like(in[i].toTensor()));
+  Results made(7);
+  for (const std::size_t i : {0U, 1U, 2U, 3U, 5U, 6U}) made[i] = at::empty_like(in[i].toTensor());
   made[4] = made[3];  // of both biases
   Call call(key);
   LstmProblem problem{.inputs = inputs(call, in, bias),
