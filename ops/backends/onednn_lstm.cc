@@ -12,8 +12,8 @@
 namespace fathom::ops::onednn {
 namespace {
 
-// Of the workspace. LibTorch's has bytes without a sign: only the gradient of the same backend can
-// read it.
+// The type of the workspace. LibTorch's kernel makes one of kByte, so a gradient sees which kernel
+// made the one that it gets.
 constexpr auto kWorkspaceType = at::kChar;
 
 /// Whether oneDNN runs a layer here: an LSTM with biases from the first frame to the last, over
