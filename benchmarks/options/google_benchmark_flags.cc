@@ -43,12 +43,6 @@ bool lists_tests(const std::vector<std::string>& arguments) {
       google_benchmark_value(arguments, "--benchmark_list_tests", "BENCHMARK_LIST_TESTS", "false"));
 }
 
-int repetitions(const std::vector<std::string>& arguments) {
-  const std::string number =
-      google_benchmark_value(arguments, "--benchmark_repetitions", "BENCHMARK_REPETITIONS", "1");
-  return std::max(1, std::atoi(number.c_str()));
-}
-
 bool displays_aggregates_only(const std::vector<std::string>& arguments) {
   return is_true(google_benchmark_value(arguments, "--benchmark_display_aggregates_only",
                                         "BENCHMARK_DISPLAY_AGGREGATES_ONLY", "false"));
@@ -60,6 +54,12 @@ bool uses_colors(const std::vector<std::string>& arguments) {
   if (value != "auto") return is_true(value);
   const char* terminal = std::getenv("TERM");
   return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
+int repetitions(const std::vector<std::string>& arguments) {
+  const std::string number =
+      google_benchmark_value(arguments, "--benchmark_repetitions", "BENCHMARK_REPETITIONS", "1");
+  return std::max(1, std::atoi(number.c_str()));
 }
 
 const std::vector<std::string>& google_benchmark_flags() {

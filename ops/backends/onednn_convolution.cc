@@ -24,7 +24,7 @@ struct ConvolutionArguments {
   }
 };
 
-/// That of the results in LibTorch.
+/// The memory format of the results, as in LibTorch.
 at::MemoryFormat memory_format(const at::Tensor& x, const at::Tensor& w) {
   constexpr auto last = at::MemoryFormat::ChannelsLast;
   const bool is_last = x.suggest_memory_format() == last || w.suggest_memory_format() == last;

@@ -8,6 +8,7 @@
 
 #include "ops/backends/onednn_calls.h"
 #include "ops/core/call_args.h"
+#include "ops/kernels/recurrent/lstm_layers.h"
 
 namespace fathom::ops::onednn {
 namespace {
@@ -20,7 +21,6 @@ constexpr auto kWorkspaceType = at::kChar;
 /// sequences of one length.
 bool is_supported(Arguments in, const c10::IValue& reverse, const c10::IValue& mode,
                   const c10::IValue& has_biases, const c10::IValue& batch_sizes) {
-  constexpr int64_t kLstmMode = 2;  // CUDNN_LSTM
   const auto tensors = in.slice(0, 7);
   return mode.toInt() == kLstmMode && !reverse.toBool() && has_biases.toBool() &&
          batch_sizes.toIntVector().empty() &&

@@ -31,6 +31,7 @@ struct Progress {
   bool ended = false;
 };
 
+/// That of this process.
 Progress& progress();
 
 /// The boxed kernel of an operator that runs replacements.

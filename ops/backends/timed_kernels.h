@@ -7,7 +7,7 @@
 
 namespace fathom::ops {
 
-/// The kernels of the calls that one kernel can run, by number. Before the fastest is chosen, they
+/// The kernels that can run calls with equal shapes, by number. Until the fastest is chosen, they
 /// take turns and are timed.
 class TimedKernels {
  public:

@@ -109,7 +109,8 @@ template <typename Sum, typename T>
   return row;
 }
 
-/// Writes value(j) to the elements of a part.
+/// Writes value(j) to the elements of a part. Of whole parts, contiguous ones have a constant
+/// count.
 template <typename T, typename Value>
 [[gnu::always_inline]] inline void store(T* y, const Part& part, Value value) {
   T* to = y + part.place;

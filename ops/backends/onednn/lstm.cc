@@ -106,7 +106,7 @@ std::unique_ptr<Kernel> make(const LstmProblem& problem) {
       {DNNL_ARG_WEIGHTS_LAYER, input_weight, weights(input_weight)},
       {DNNL_ARG_WEIGHTS_ITER, recurrent_weight, weights(recurrent_weight)}};
   Primitive::Memories memories;
-  if (biases.size() == 1) {
+  if (biases.size() == 1) {  // read at each call, unlike the sum of several
     inputs.emplace_back(DNNL_ARG_BIAS, biases[0], bias(biases[0]));
   } else {
     memories.emplace(DNNL_ARG_BIAS, sum(biases, layer.bias()));

@@ -16,7 +16,6 @@ int64_t layer_count(const std::vector<at::Tensor>& weights, bool biases) {
 }  // namespace
 
 void flatten_lstm_weights(const std::vector<at::Tensor>& weights, bool biases) {
-  constexpr int64_t kLstmMode = 2;  // CUDNN_LSTM
   flatten_weights(weights, {.mode = kLstmMode,
                             .per_layer = weights_per_layer(biases),
                             .layers = layer_count(weights, biases),

@@ -2,10 +2,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <tuple>
 #include <vector>
 
 namespace fathom::ops {
+
+/// CUDNN_LSTM, the mode of an LSTM in the arguments of cuDNN's and oneDNN's operators.
+inline constexpr int64_t kLstmMode = 2;
 
 /// Moves the weights of LSTM layers on a GPU into one buffer in cuDNN's layout, of which each
 /// becomes a view. From other memory, LibTorch would copy them at every call. `weights` holds the

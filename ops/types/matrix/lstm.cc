@@ -59,7 +59,6 @@ std::vector<MatchedOp> match_whole(const ObservedCall& call) {
 /// batch_first, ..., bidirectional, ...). Its backward has the output and three gradients before
 /// the mode.
 std::vector<MatchedOp> match_cudnn(const ObservedCall& call) {
-  constexpr int64_t kLstmMode = 2;  // CUDNN_LSTM
   const bool backward = is_gradient(call);
   const auto& arguments = call.arguments;
   const std::size_t mode = backward ? 10 : 6;
