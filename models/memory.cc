@@ -24,6 +24,7 @@ StepMemory step_memory(const WorkloadRow& row, const StepOptions& options) {
     log.mark(tensor, memory_class);
     predict(memory_class) += bytes(tensor);
   };
+  step.run();  // creates the optimizer's state; cuDNN moves the weights of recurrent layers
   auto& module = step.workload().module();
   for (const auto& parameter : module.parameters())
     mark_and_predict(parameter, MemoryClass::kWeights);
@@ -38,7 +39,6 @@ StepMemory step_memory(const WorkloadRow& row, const StepOptions& options) {
       predict(MemoryClass::kOptimizer) += row.optimizer_slots * bytes(parameter);
     }
   }
-  step.run();
   for (const auto& state : step.workload().optimizer_state())
     log.mark(state, MemoryClass::kOptimizer);
   memory.measured = log.record([&] {

@@ -114,7 +114,7 @@ const std::vector<WorkloadRow>& workloads() {
        .batch = 8,
        .parameters = 143'667'240,
        .macs = 19'632'062'464,
-       .optimizer = "SGD 0.01, momentum 0.9, weight decay 5e-4",
+       .optimizer = "SGD 3.125e-4, momentum 0.9, weight decay 5e-4",
        .optimizer_slots = 1,
        .studies = {.fathom = kSteps, .full = kStepTimes},
        .make = make_vgg},

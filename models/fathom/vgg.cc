@@ -88,7 +88,8 @@ nn::Sequential net(const Sizes& sizes) {
 std::unique_ptr<Workload> make_vgg(Scale scale) {
   const Sizes sizes = scale == Scale::kFull ? kVgg : shrunk(kVgg);
   const auto layers = net(sizes);
-  return make_image_workload(sizes.image, layers, momentum(0.01, 0.9, 5e-4));
+  constexpr double kRate = 0.01 * 8 / 256;  // 0.01 is for a batch of 256 images
+  return make_image_workload(sizes.image, layers, momentum(kRate, 0.9, 5e-4));
 }
 
 std::unique_ptr<Workload> make_vgg_repo(Scale scale) {

@@ -1,4 +1,5 @@
 // Tests of the image networks alone. models_test.cc tests every workload.
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/ones.h>
@@ -6,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -60,6 +62,27 @@ TEST_P(FullImageNetwork, StartsNearTheLossOfChance) {
   const double chance = (inception ? 1.4 : 1) * std::log(1000);
   EXPECT_GT(loss, chance - 0.2);
   EXPECT_LT(loss, chance + (inception ? 4 : 1.5));
+}
+
+class Momentum : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Table, Momentum,
+                         testing::Values("residual", "vgg", "alexnet", "resnet50", "inception_v3",
+                                         "faster_rcnn"));
+
+TEST_P(Momentum, MakesTheFirstUpdateWithTheRatesOfTheTable) {
+  const WorkloadRow& row = workload(GetParam());
+  double rate = 0;
+  double decay = 0;
+  ASSERT_EQ(std::sscanf(std::string(row.optimizer).c_str(),
+                        "SGD %lf, momentum 0.9, weight decay %lf", &rate, &decay),
+            2);
+  const auto net = row.make(Scale::kSmall);
+  const at::Tensor parameter = net->module().parameters().back();
+  net->loss(net->batches({.batch = 2}).batches[0]).backward();
+  const at::Tensor expected = parameter - rate * (parameter.grad() + decay * parameter);
+  net->update();
+  EXPECT_TRUE(at::allclose(parameter, expected, 0, 1e-3 * rate));
 }
 
 TEST(Vgg, KeepsOneMomentumBufferAParameter) {

@@ -6,6 +6,8 @@
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/container/functional.h>
+#include <torch/nn/modules/linear.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +16,8 @@
 #include <utility>
 
 #include "fixtures/machine/device.h"
+#include "models/image_workload.h"
+#include "models/optimizers.h"
 
 namespace fathom::models {
 namespace {
@@ -172,6 +176,42 @@ TEST_P(EveryStep, HoldsWhatArithmeticSays) {
     EXPECT_EQ(gradients, dense);
   }
   EXPECT_EQ(of(measured.max, MemoryClass::kFeatures) > 0, trains());
+}
+
+/// A dense layer that moves its weights in the first step, as cuDNN's recurrent layers do.
+std::unique_ptr<Workload> make_moving(Scale) {
+  namespace nn = torch::nn;
+  constexpr fixtures::ImageShape kImage{.side = 8, .classes = 4};
+  const nn::Linear dense(3 * kImage.side * kImage.side, kImage.classes);
+  const auto move_once = [dense, moved = false](const at::Tensor& x) mutable {
+    if (!std::exchange(moved, true)) {
+      for (auto& parameter : dense->parameters()) parameter.set_data(parameter.clone());
+    }
+    return x;
+  };
+  const nn::Sequential net(nn::Functional(move_once), nn::Flatten(), dense);
+  return make_image_workload(kImage, net, sgd(0.1));
+}
+
+TEST(StepMemory, CountsWeightsThatTheFirstStepMoved) {
+  WorkloadRow row = workload("autoenc");
+  row.make = make_moving;
+  const StepMemory memory = step_memory(row, {.batch = 4});
+  const auto weights = static_cast<std::size_t>(MemoryClass::kWeights);
+  EXPECT_GT(memory.predicted[weights], 0);
+  EXPECT_EQ(memory.measured.max[weights], memory.predicted[weights]);
+}
+
+TEST(StepMemoryOnCuda, CountsTheWeightsOfRecurrentLayers) {
+  if (const auto& why = fixtures::unavailable_reason(fixtures::Device::kCuda); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  for (const char* const name : {"seq2seq", "deepspeech2"}) {
+    const StepMemory memory = step_memory(
+        workload(name), {.device = fixtures::Device::kCuda, .batch = 4, .scale = Scale::kSmall});
+    const auto weights = static_cast<std::size_t>(MemoryClass::kWeights);
+    EXPECT_GE(memory.measured.max[weights], memory.predicted[weights]) << name;
+  }
 }
 
 TEST(StepMemoryOnCuda, IsMeasuredAndLaterStepsTrain) {
