@@ -85,15 +85,15 @@ def sentence(data, words):
     if not between.empty:
         text += f"; the time between ops is at most {percent(between.max())} ({between.idxmax()})"
     far = rest.abs().idxmax()
-    if rest[far] >= 0:
+    comparison = "longer" if rest[far] >= 0 else "shorter"
+    text += (
+        f"; the largest remainder is {percent(rest[far])} of {far}: this step is {comparison} than "
+        "the sum of its parts"
+    )
+    if words.startswith("GPU"):
         text += (
-            f"; the largest remainder is {percent(rest[far])} of {far}: this step is longer than "
-            "the sum of its parts"
-        )
-    else:
-        text += (
-            f"; the largest remainder is {percent(rest[far])} of {far}: this step is shorter than "
-            "the sum of its parts"
+            ". An op timed separately includes its launch, which in a step is time between ops, so "
+            "small ops count twice"
         )
     return f"{text}. Setting: {words}."
 

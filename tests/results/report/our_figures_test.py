@@ -1,5 +1,7 @@
 """Our own figures, from made-up runs with known results."""
 
+import json
+
 import made_up_backends
 import made_up_run as made_up
 import pytest
@@ -68,6 +70,14 @@ def test_ops_time_between_ops_and_remainder(everything):
     assert parts["between ops"] == pytest.approx(20)
     assert parts["elementwise"] == pytest.approx(30 / made_up.IN_STEP)
     assert parts["remainder"] == pytest.approx(80 - 80 / made_up.IN_STEP)
+
+
+def test_on_a_gpu_the_sum_counts_launches_twice(folder, everything):
+    on_cpu = json.dumps(made_up.document(workloads=("memnet",)))
+    document = json.loads(on_cpu.replace("/device:cpu/", "/device:cuda/"))
+    launches = "An op timed separately includes its launch"
+    assert launches in figures(load(folder, document))["ours-4"].sentence
+    assert launches not in everything["ours-4"].sentence
 
 
 def test_op_types_without_rows_are_a_part(folder):
