@@ -124,6 +124,15 @@ def test_the_most_threads_of_each_side_are_compared(tmp_path, page):
     )
 
 
+def test_the_threads_of_a_rank_are_not_the_most_of_a_side(tmp_path, page):
+    import made_up_ranks
+
+    extra = [made_up_ranks.step("vgg", 2, threads=4)]
+    files = write(tmp_path, a=document(threads=(1, 2), extra=extra), b=document(**OTHER))
+    _, text = shown(*files, page=page)
+    assert row(text, "steps", **VGG | {"setting": "CPU, 2 against 1 thread"})
+
+
 def test_steps_with_ranks_are_compared_but_not_their_collectives(tmp_path, page):
     import made_up_ranks
 
