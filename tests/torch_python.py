@@ -10,12 +10,13 @@ DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps"))
 
 
 def torch_python():
-    """The interpreter beside the pinned LibTorch wheel."""
-    for name in ("cuda", "cpu"):
-        python = DEPENDENCIES / name / "bin/python"
-        if python.exists():
-            return python
-    pytest.skip("built with another LibTorch than the pinned one")
+    """The interpreter beside the pinned CUDA wheels. PyTorch's Python cannot be imported without CUDA's libraries."""
+    python = DEPENDENCIES / "cuda/bin/python"
+    if not python.exists():
+        pytest.skip(
+            "PyTorch's Python needs the CUDA wheels: configure with -DFATHOM_CUDA_WHEELS=ON"
+        )
+    return python
 
 
 def packages(name):
