@@ -24,7 +24,8 @@ namespace {
 
 using ops::MemoryClass;
 
-double of(const ops::ByMemoryClass<double>& bytes, MemoryClass what) {
+template <typename Value>
+Value of(const ops::ByMemoryClass<Value>& bytes, MemoryClass what) {
   return bytes[static_cast<std::size_t>(what)];
 }
 
@@ -157,9 +158,7 @@ TEST_P(EveryStep, HoldsWhatArithmeticSays) {
   const ops::MemoryUse& measured = memory.measured;
   EXPECT_DOUBLE_EQ(std::accumulate(measured.at_peak.begin(), measured.at_peak.end(), 0.0),
                    measured.peak);
-  const auto expected = [&](MemoryClass what) {
-    return memory.predicted[static_cast<std::size_t>(what)].value_or(0);
-  };
+  const auto expected = [&](MemoryClass what) { return of(memory.predicted, what).value_or(0); };
   EXPECT_EQ(of(measured.max, MemoryClass::kWeights), expected(MemoryClass::kWeights));
   EXPECT_EQ(of(measured.max, MemoryClass::kInputs), expected(MemoryClass::kInputs));
   EXPECT_EQ(of(measured.max, MemoryClass::kOptimizer), expected(MemoryClass::kOptimizer));
@@ -197,9 +196,9 @@ TEST(StepMemory, CountsWeightsThatTheFirstStepMoved) {
   WorkloadRow row = workload("autoenc");
   row.make = make_moving;
   const StepMemory memory = step_memory(row, {.batch = 4});
-  const auto weights = static_cast<std::size_t>(MemoryClass::kWeights);
-  EXPECT_GT(memory.predicted[weights], 0);
-  EXPECT_EQ(memory.measured.max[weights], memory.predicted[weights]);
+  EXPECT_GT(of(memory.predicted, MemoryClass::kWeights), 0);
+  EXPECT_EQ(of(memory.measured.max, MemoryClass::kWeights),
+            of(memory.predicted, MemoryClass::kWeights));
 }
 
 TEST(StepMemoryOnCuda, CountsTheWeightsOfRecurrentLayers) {
@@ -209,8 +208,9 @@ TEST(StepMemoryOnCuda, CountsTheWeightsOfRecurrentLayers) {
   for (const char* const name : {"seq2seq", "deepspeech2"}) {
     const StepMemory memory = step_memory(
         workload(name), {.device = fixtures::Device::kCuda, .batch = 4, .scale = Scale::kSmall});
-    const auto weights = static_cast<std::size_t>(MemoryClass::kWeights);
-    EXPECT_GE(memory.measured.max[weights], memory.predicted[weights]) << name;
+    EXPECT_GE(of(memory.measured.max, MemoryClass::kWeights),
+              of(memory.predicted, MemoryClass::kWeights))
+        << name;
   }
 }
 

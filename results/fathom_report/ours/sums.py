@@ -92,8 +92,8 @@ def sentence(data, words):
     )
     if words.startswith("GPU"):
         text += (
-            ". An op timed separately includes its launch, which in a step is time between ops, so "
-            "small ops count twice"
+            ". An op timed separately includes its launch. In a step, launches are time between ops, "
+            "so they count twice"
         )
     return f"{text}. Setting: {words}."
 
