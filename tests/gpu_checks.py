@@ -175,7 +175,7 @@ CHECKS = [
     Check(
         "layouts",
         "convolutional networks in channels_last",
-        45,
+        90,
         (
             "{quick} {precisions} --fathom_layout=channels_last --benchmark_filter=^(vgg|residual)/train"
             " --benchmark_out={out}/layouts.json",
@@ -186,7 +186,7 @@ CHECKS = [
         "explain", "where the time of a step goes", 45, ("{cuda} --fathom_explain=memnet/train",)
     ),
     Check(
-        "record", "the op shapes of steps on the GPU", 45, ("{cuda} --fathom_record={out}/shapes",)
+        "record", "the op shapes of steps on the GPU", 90, ("{cuda} --fathom_record={out}/shapes",)
     ),
     Check(
         "pytorch",
