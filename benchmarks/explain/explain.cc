@@ -129,7 +129,10 @@ std::optional<double> ExplainedOp::hot() const {
   return found == hot_us.end() ? std::nullopt : times(*this, found->second);
 }
 
-std::optional<double> ExplainedOp::cold() const { return times(*this, cold_us); }
+std::optional<double> ExplainedOp::cold() const {
+  const auto found = cold_us.find(in_steps);
+  return found == cold_us.end() ? std::nullopt : times(*this, found->second);
+}
 
 double ExplainedOp::least_hot() const {
   const auto found = hot_us.find(in_steps);
@@ -141,6 +144,12 @@ std::optional<double> ExplainedOp::best() const {
   const Time own = hot();
   const Time others = other_us();
   return own && others ? std::min(*own, *others) : own;
+}
+
+std::optional<double> ExplainedOp::best_cold() const {
+  if (!cold_us.contains(in_steps)) return std::nullopt;
+  const auto faster = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return times(*this, std::min_element(cold_us.begin(), cold_us.end(), faster)->second);
 }
 
 std::optional<std::string> ExplainedOp::other() const {
@@ -174,7 +183,9 @@ std::optional<double> ExplainedLine::cold() const {
 
 std::optional<double> ExplainedLine::least_cold() const {
   return sum(ops, [](const ExplainedOp& op) {
-    return op.cold_us ? times(op, Timing{*op.cold_us, op.cold_taken_us}.least_us()) : std::nullopt;
+    const auto found = op.cold_us.find(op.in_steps);
+    if (found == op.cold_us.end()) return Time();
+    return times(op, Timing{found->second, op.cold_taken_us}.least_us());
   });
 }
 
@@ -243,12 +254,24 @@ std::optional<double> Explanation::hot() const {
 
 std::optional<double> Explanation::cold() const {
   return sum(lines, [](const ExplainedLine& line) {
-    return sum(line.ops, [](const ExplainedOp& op) { return op.cold_us ? op.cold() : op.hot(); });
+    return sum(line.ops, [](const ExplainedOp& op) {
+      const Time cold = op.cold();
+      return cold ? cold : op.hot();
+    });
   });
 }
 
 std::optional<double> Explanation::best() const {
   return sum(lines, [](const ExplainedLine& line) { return line.best(); });
+}
+
+std::optional<double> Explanation::best_cold() const {
+  return sum(lines, [](const ExplainedLine& line) {
+    return sum(line.ops, [](const ExplainedOp& op) {
+      const Time cold = op.best_cold();
+      return cold ? cold : op.best();
+    });
+  });
 }
 
 Explanation explain(const Setting& setting, std::optional<double> step_us,

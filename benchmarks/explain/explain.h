@@ -63,12 +63,13 @@ struct ExplainedOp {
   std::string type;
   std::string layer;
   ops::Pass pass;
-  int64_t count;                         ///< calls a step
-  std::string key;                       ///< ops::ShapeRow::key()
-  std::string in_steps;                  ///< the backend that the workload runs
-  std::map<std::string, double> hot_us;  ///< a call run separately, data in the caches
-  std::optional<double> cold_us = {};    ///< a call of in_steps, data in memory
-  std::optional<PeakShare> peak = {};    ///< of in_steps, hot
+  int64_t count;         ///< calls a step
+  std::string key;       ///< ops::ShapeRow::key()
+  std::string in_steps;  ///< the backend that the workload runs
+  // A call run separately, by backend.
+  std::map<std::string, double> hot_us;        ///< data in the caches
+  std::map<std::string, double> cold_us = {};  ///< data in memory
+  std::optional<PeakShare> peak = {};          ///< of in_steps, hot
   // What others took of a call of in_steps, hot and cold.
   std::optional<double> hot_taken_us = {};
   std::optional<double> cold_taken_us = {};
@@ -78,8 +79,9 @@ struct ExplainedOp {
   std::optional<double> hot() const;         ///< on in_steps
   std::optional<double> cold() const;        ///< on in_steps
   double least_hot() const;                  ///< hot() less what others may have taken
-  std::optional<double> best() const;        ///< on the fastest backend
-  std::optional<std::string> other() const;  ///< the fastest of the other backends
+  std::optional<double> best() const;        ///< on the fastest backend, hot
+  std::optional<double> best_cold() const;   ///< on the fastest backend, cold
+  std::optional<std::string> other() const;  ///< the fastest of the other backends, hot
   std::optional<double> other_us() const;    ///< on other()
 };
 
@@ -125,7 +127,7 @@ struct ProfiledStep {
 /// The same step on other kernels.
 struct OtherStep {
   std::string backend;
-  double us;
+  Timing time;
   std::string label;                      ///< of its row
   std::optional<StepChoice> choice = {};  ///< of the kernels
 
@@ -156,6 +158,7 @@ struct Explanation {
   std::optional<double> hot() const;
   std::optional<double> cold() const;  ///< hot where an op is too small to run from memory
   std::optional<double> best() const;
+  std::optional<double> best_cold() const;  ///< hot where an op is too small to run from memory
 };
 
 /// Joins what was measured; `profiled` is null where the step was not profiled.

@@ -207,7 +207,9 @@ std::string most_disturbed_op(const Explanation& explanation) {
       if (const auto hot = op.hot_us.find(op.in_steps); hot != op.hot_us.end()) {
         offer(line, "hot", {hot->second, op.hot_taken_us});
       }
-      if (op.cold_us) offer(line, "cold", {*op.cold_us, op.cold_taken_us});
+      if (const auto cold = op.cold_us.find(op.in_steps); cold != op.cold_us.end()) {
+        offer(line, "cold", {cold->second, op.cold_taken_us});
+      }
     }
   }
   return words;
@@ -226,6 +228,7 @@ std::string taken_times(const Explanation& explanation) {
   if (const auto& profiled = explanation.profiled) {
     add_step("profiled", {profiled->step_us, profiled->taken_us});
   }
+  for (const auto& other : explanation.others) add_step(other.backend, other.time);
   add(most_disturbed_op(explanation));
   return words;
 }

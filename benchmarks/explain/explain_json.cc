@@ -18,7 +18,7 @@ Json json(const ExplainedOp& op) {
             {"count", op.count}, {"backend", op.in_steps}, {"hot_us", Json::object()}};
   for (const auto& [backend, us] : op.hot_us) made["hot_us"][backend] = us;
   put(made, "hot_taken_us", op.hot_taken_us);
-  put(made, "cold_us", op.cold_us);
+  for (const auto& [backend, us] : op.cold_us) made["cold_us"][backend] = us;
   put(made, "cold_taken_us", op.cold_taken_us);
   if (op.peak) made[std::string(op.peak->of) + "_pct_peak"] = op.peak->percent;
   return made;
@@ -49,6 +49,7 @@ Json json(const Explanation& explanation) {
   put(made, "hot_us", explanation.hot());
   put(made, "cold_us", explanation.cold());
   put(made, "best_us", explanation.best());
+  put(made, "best_cold_us", explanation.best_cold());
   if (const auto& profiled = explanation.profiled) {
     made["profiled_step_us"] = profiled->step_us;
     put(made, "host_us", explanation.host_us());
@@ -67,8 +68,9 @@ Json json(const Explanation& explanation) {
   }
   made["others"] = Json::array();
   for (const auto& other : explanation.others) {
-    Json step{{"backend", other.backend}, {"step_us", other.us}};
-    if (explanation.step_us) step["pct_of_step"] = 100 * other.us / *explanation.step_us;
+    Json step{{"backend", other.backend}, {"step_us", other.time.us}};
+    put(step, "step_taken_us", other.time.taken_us);
+    if (explanation.step_us) step["pct_of_step"] = 100 * other.time.us / *explanation.step_us;
     if (!other.label.empty()) step["label"] = other.label;
     made["others"].push_back(std::move(step));
   }

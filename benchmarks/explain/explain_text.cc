@@ -135,7 +135,8 @@ class Text {
     add("ops in step", explanation_.in_step(), true);
     add("ops separately, hot", explanation_.hot(), true);
     add("ops separately, cold (hot where not known)", explanation_.cold(), true);
-    add("ops separately, the fastest backends", explanation_.best(), true);
+    add("fastest backends, hot", explanation_.best(), true);
+    add("fastest backends, cold (hot where not known)", explanation_.best_cold(), true);
     add("ops without rows", of_profiled([](const auto& w) { return w.without_rows_us(); }), false);
     const bool gpu = explanation_.on_gpu();
     add(gpu ? "launched by no op" : "between ops",
@@ -164,13 +165,23 @@ class Text {
 
   std::string others() const {
     if (explanation_.others.empty()) return "";
-    std::vector<Cells> table{{"the step on other kernels", "ms", "% of step"}};
+    std::vector<Cells> table{
+        {"the step on other kernels", "ms", "% of step", "taken", "fastest hot", "fastest cold"}};
     std::string choices;
     for (const auto& other : explanation_.others) {
-      table.push_back({other.backend, ms(other.us), of_step(other.us)});
+      const auto share = [&](std::optional<double> us) {
+        return us ? fixed(100 * *us / other.time.us, 1) : "-";
+      };
+      table.push_back({other.backend, ms(other.time.us), of_step(other.time.us),
+                       ms(other.time.taken_us), share(explanation_.best()),
+                       share(explanation_.best_cold())});
       if (other.choice) choices += '\n' + choice(other.backend, *other.choice);
     }
-    return '\n' + aligned(table) + choices;
+    return '\n' + aligned(table) +
+           "taken: milliseconds that others took, summed over the CPUs; fastest hot, cold: the "
+           "sums "
+           "above, in percent\nof the step on these kernels.\n" +
+           choices;
   }
 
   /// The calls with the largest savings.

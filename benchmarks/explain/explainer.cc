@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "benchmarks/machine/disturbances.h"
 #include "benchmarks/output/reporter.h"
 #include "ops/types/shapes.h"
 
@@ -27,6 +28,17 @@ Timing median_time(const std::vector<TimedPass>& repetitions) {
 double median_us(const Run& run) {
   const auto median = run.counters.find("p50_us");
   return median == run.counters.end() ? run.GetAdjustedRealTime() : median->second.value;
+}
+
+/// What others took of a step of a run that another process wrote.
+std::optional<double> taken_us(const benchmark::UserCounters& counters) {
+  TakenTime taken;
+  const auto read = [&](const char* name, std::optional<double>& time) {
+    if (const auto found = counters.find(name); found != counters.end()) time = found->second.value;
+  };
+  read("stolen_us", taken.stolen);
+  read("waiting_us", taken.waiting);
+  return taken.all();
 }
 
 /// The larger of an op's shares of the two peaks.
@@ -56,7 +68,7 @@ void Explainer::add(const RowResult& result) {
   const bool whole = result.failures.empty() || mean != result.runs.end();
   if (!whole || result.runs.empty()) return;
   const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
-  Measured found{.time = {median_us(run), {}},
+  Measured found{.time = {median_us(run), taken_us(run.counters)},
                  .peak = peak_share(run.counters),
                  .label = run.report_label,
                  .choice = result.choice};
@@ -125,9 +137,9 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     const Measured* found = measured(row);
     if (found == nullptr) continue;
     if (found->measurements > 1) again.push_back(row.name);
-    if (row.op->in_steps && (row.op->cache == Cache::kCold || row.op->exceeds_caches)) {
-      op.cold_us = found->time.us;
-      op.cold_taken_us = found->time.taken_us;
+    if (row.op->cache == Cache::kCold || row.op->exceeds_caches) {
+      op.cold_us[row.backend] = found->time.us;
+      if (row.op->in_steps) op.cold_taken_us = found->time.taken_us;
     }
     if (row.op->cache == Cache::kCold) continue;
     op.hot_us[row.backend] = found->time.us;
@@ -163,7 +175,7 @@ std::vector<OtherStep> Explainer::others(const Row& model) const {
     }
     if (const Measured* found = measured(row)) {
       all.push_back({.backend = row.backend,
-                     .us = found->time.us,
+                     .time = found->time,
                      .label = found->label,
                      .choice = found->choice});
     }

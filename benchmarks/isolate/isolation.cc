@@ -180,6 +180,7 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
   all.emplace_back("--fathom_isolate=false");
   all.emplace_back("--fathom_machine_check=off");
   all.push_back("--fathom_device=" + device_list(options_.devices));
+  if (options_.explain) all.emplace_back("--fathom_cache=hot,cold");
   const std::string min_time = google_benchmark_value(options_.google_benchmark,
                                                       "--benchmark_min_time", "BENCHMARK_MIN_TIME",
                                                       "");  // of a preset

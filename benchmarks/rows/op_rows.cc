@@ -28,11 +28,9 @@ bool is_part(const ops::ShapeRow& shape, const StepName& step) {
   return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
 }
 
-/// Whether --fathom_explain needs the row: cold rows only of the backend that the steps use, and
-/// only where a hot call finds its buffers in the caches.
-bool explains(const RowOp& op) {
-  return op.cache == Cache::kHot || (op.in_steps && !op.exceeds_caches);
-}
+/// Whether --fathom_explain needs the row: cold rows only where a hot call finds its buffers in the
+/// caches.
+bool explains(const RowOp& op) { return op.cache == Cache::kHot || !op.exceeds_caches; }
 
 void add_op(std::vector<Row>& rows, const Options& options,
             const std::shared_ptr<const ops::ShapeRow>& shape, const OpOptions& op, bool in_steps) {

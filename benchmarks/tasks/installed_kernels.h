@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "benchmarks/tasks/step_choice.h"
@@ -14,6 +15,16 @@ struct InstalledKernels {
   /// FLOPs of a step on LibTorch's kernels, which are counted by its operators.
   std::optional<double> flops = {};
 };
+
+/// Seconds of a step, and what others took of them (TakenTime::all()).
+struct StepSeconds {
+  double wall;
+  double taken = 0;
+};
+
+/// The wall time of the fastest of a few steps: two, or one that takes a second; a third at most
+/// while others took more than 5 % of the last one.
+double fastest_seconds(const std::function<StepSeconds()>& run_step);
 
 /// Installs the kernels for the rest of the process. If they are chosen by timing, so is the
 /// layout. `recorded` is an earlier choice to repeat; null: none. Throws std::runtime_error where

@@ -23,7 +23,7 @@ constexpr auto kOneDnn = "onednn";
 
 /// Times of one call; the key is "<type>/<layer>/<pass>".
 ExplainedOp op(const std::string& type, const std::string& layer, Pass pass, int64_t count,
-               std::map<std::string, double> hot_us, std::optional<double> cold_us = {}) {
+               std::map<std::string, double> hot_us, std::map<std::string, double> cold_us = {}) {
   return {.type = type,
           .layer = layer,
           .pass = pass,
@@ -31,7 +31,7 @@ ExplainedOp op(const std::string& type, const std::string& layer, Pass pass, int
           .key = type + '/' + layer + '/' + std::string(ops::name(pass)),
           .in_steps = kTorch,
           .hot_us = std::move(hot_us),
-          .cold_us = cold_us};
+          .cold_us = std::move(cold_us)};
 }
 
 /// Two profiled steps of a small network that was timed at 1000 us: a convolution with both
@@ -66,10 +66,13 @@ class Explain : public testing::Test {
                   .precision = fixtures::Precision::kFp32};
   std::optional<double> step_us = 1000;
   std::vector<ExplainedOp> ops{
-      op("relu", "conv1", Pass::kForward, 4, {{kTorch, 10}, {kOneDnn, 12}}, 24),
-      op("conv2d", "conv1", Pass::kForward, 1, {{kTorch, 190}, {kOneDnn, 180}}, 200),
-      op("conv2d", "conv1", Pass::kDgrad, 1, {{kTorch, 150}, {kOneDnn, 140}}, 160),
-      op("conv2d", "conv1", Pass::kWgrad, 1, {{kTorch, 240}, {kOneDnn, 120}}, 250)};
+      op("relu", "conv1", Pass::kForward, 4, {{kTorch, 10}, {kOneDnn, 12}},
+         {{kTorch, 24}, {kOneDnn, 22}}),
+      op("conv2d", "conv1", Pass::kForward, 1, {{kTorch, 190}, {kOneDnn, 180}},
+         {{kTorch, 200}, {kOneDnn, 210}}),
+      op("conv2d", "conv1", Pass::kDgrad, 1, {{kTorch, 150}, {kOneDnn, 140}}, {{kTorch, 160}}),
+      op("conv2d", "conv1", Pass::kWgrad, 1, {{kTorch, 240}, {kOneDnn, 120}},
+         {{kTorch, 250}, {kOneDnn, 130}})};
   ops::ShapeProfile profiled{.steps = 2, .seconds = 0, .shapes = {}};
 };
 
@@ -79,6 +82,7 @@ TEST_F(Explain, SumsTheStep) {
   EXPECT_DOUBLE_EQ(*found.hot(), 40 + 190 + 150 + 240);
   EXPECT_DOUBLE_EQ(*found.cold(), 96 + 200 + 160 + 250);
   EXPECT_DOUBLE_EQ(*found.best(), 40 + 180 + 140 + 120);
+  EXPECT_DOUBLE_EQ(*found.best_cold(), 88 + 200 + 160 + 130);
   EXPECT_DOUBLE_EQ(found.profiled->between_us(), 300);
   EXPECT_DOUBLE_EQ(found.profiled->without_rows_us(), 40) << "a shape without a row, and its type";
   EXPECT_DOUBLE_EQ(
@@ -156,10 +160,11 @@ TEST_F(Explain, TakesTheKernelThatTheStepRunsForItsOwn) {
 
 TEST_F(Explain, LeavesOutUnknownTimes) {
   ops[0].hot_us.clear();
-  ops[0].cold_us.reset();
+  ops[0].cold_us.clear();
   const Explanation found = explained();
   EXPECT_FALSE(found.hot());
   EXPECT_FALSE(found.best());
+  EXPECT_FALSE(found.best_cold());
   EXPECT_DOUBLE_EQ(*found.in_step(), 700) << "the step ran it all the same";
   EXPECT_FALSE(found.lines[2].tax());
   const auto json = nlohmann::json::parse(explanations_json({found}));
@@ -169,9 +174,10 @@ TEST_F(Explain, LeavesOutUnknownTimes) {
 }
 
 TEST_F(Explain, SumsTheHotTimeOfOpsThatAreTooSmallToRunCold) {
-  ops[0].cold_us.reset();
+  ops[0].cold_us.clear();
   EXPECT_FALSE(explained().lines[2].cold());
   EXPECT_DOUBLE_EQ(*explained().cold(), 40 + 200 + 160 + 250);
+  EXPECT_DOUBLE_EQ(*explained().best_cold(), 40 + 200 + 160 + 130);
 }
 
 TEST_F(Explain, SaysSoWhereThereAreFewerFindings) {
@@ -195,9 +201,32 @@ TEST_F(Explain, IsJson) {
   EXPECT_EQ(json["step"], "net/train");
   EXPECT_EQ(json["step_us"], 1000);
   EXPECT_EQ(json["lines"][0]["ops"][1]["hot_us"]["onednn"], 120);
+  EXPECT_EQ(json["lines"][0]["ops"][1]["cold_us"]["onednn"], 130);
+  EXPECT_EQ(json["best_cold_us"], 88 + 200 + 160 + 130);
   EXPECT_EQ(json["unclaimed"][0]["type"], "framework");
   EXPECT_EQ(json["findings"].size(), 3U);
   EXPECT_DOUBLE_EQ(json["findings"][1]["pct_of_step"], 12);
+}
+
+/// Steps on other kernels are compared with the sums of the fastest backends: 480 us hot, 578 cold.
+TEST_F(Explain, ComparesTheStepOnOtherKernelsWithTheFastestBackends) {
+  Explanation found = explained();
+  found.others = {{.backend = "tuned", .time = {.us = 800, .taken_us = 100}, .label = ""},
+                  {.backend = "onednn", .time = {.us = 960}, .label = ""}};
+  const std::string text = explanation_text(found);
+  EXPECT_NE(text.find("\ntuned                      0.800       80.0  0.100         60.0"
+                      "          72.2\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\nonednn                     0.960       96.0      -         50.0"
+                      "          60.2\n"),
+            std::string::npos)
+      << text;
+  ASSERT_EQ(warnings(found).size(), 1U);
+  EXPECT_NE(warnings(found)[0].find("0.100 ms of a tuned step."), std::string::npos);
+  const auto json = nlohmann::json::parse(explanations_json({found}))["explanations"][0]["others"];
+  EXPECT_EQ(json[0]["step_taken_us"], 100);
+  EXPECT_FALSE(json[1].contains("step_taken_us"));
 }
 
 TEST_F(Explain, AlignsItsColumns) {
@@ -277,7 +306,7 @@ TEST(ExplainRows, RunColdWhereHotFitsTheCaches) {
       parsed({"--fathom_explain=vgg/train", "--fathom_device=cpu", "--fathom_threads=1"}));
   const auto with = [&](const char* filter) { return filtered(rows, filter).size(); };
   EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:torch"), 1U);
-  EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:onednn"), 0U);
+  EXPECT_EQ(with("^op/relu/vgg/conv5_1/forward/.*cache:cold/backend:onednn"), 1U);
   EXPECT_EQ(with("^op/momentum/vgg/.*cache:hot/backend:torch"), 1U);
   // The update moves 2.9 GB. It reads and writes what it changes, so its buffers are half of that.
   const double caches = last_level_cache_bytes(fixtures::Device::kCpu, fixtures::usable_cores());
