@@ -23,6 +23,7 @@ def deep_speech(torch, width=2048, classes=62):
             self.classes = nn.Linear(width, classes)
 
         def recurrence(self, x, recurrent, mask, times):
+            """x and mask by frame."""
             states, state = [None] * len(x), None
             for t in times:
                 state = x[t] if state is None else x[t] + recurrent(state)
@@ -34,7 +35,8 @@ def deep_speech(torch, width=2048, classes=62):
             x = features.transpose(0, 1)
             for layer in (self.dense1, self.dense2, self.dense3):
                 x = clipped(layer(x))
-            x = self.input4(x)
+            x = self.input4(x).unbind()  # the gradient of x[t] would be as large as that of x
+            mask = mask.unbind()
             ahead = self.recurrence(x, self.forward4, mask, range(len(x)))
             back = self.recurrence(x, self.backward4, mask, reversed(range(len(x))))
             return self.classes(clipped(self.dense5(ahead + back)))
