@@ -179,8 +179,7 @@ class Text {
     }
     return '\n' + aligned(table) +
            "taken: milliseconds that others took, summed over the CPUs; fastest hot, cold: the "
-           "sums "
-           "above, in percent\nof the step on these kernels.\n" +
+           "sums above, in\npercent of the step on these kernels.\n" +
            choices;
   }
 

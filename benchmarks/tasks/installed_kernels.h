@@ -22,8 +22,8 @@ struct StepSeconds {
   double taken = 0;
 };
 
-/// The wall time of the fastest of a few steps: two, or one that takes a second; a third at most
-/// while others took more than 5 % of the last one.
+/// The wall time of the fastest of a few steps: two, or one if it takes a second; then, while
+/// others took more than 5 % of the last one, further steps, at most three in all.
 double fastest_seconds(const std::function<StepSeconds()>& run_step);
 
 /// Installs the kernels for the rest of the process. If they are chosen by timing, so is the

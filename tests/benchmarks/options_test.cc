@@ -128,7 +128,7 @@ TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
     ASSERT_TRUE(row.op) << row.name;
     EXPECT_EQ(row.op->shape->workload, "alexnet");
     EXPECT_GT(row.op->shape->infer_count, 0) << row.name;
-    EXPECT_TRUE(row.op->cache == Cache::kHot || row.op->in_steps) << row.name;
+    EXPECT_TRUE(row.op->cache == Cache::kHot || !row.op->exceeds_caches) << row.name;
     if (row.op->shape->type->name == "local_response_norm") {
       EXPECT_EQ(row.op->in_steps, row.op->backend == ops::Backend::kNative) << row.name;
     }

@@ -112,10 +112,10 @@ def test_samples_have_the_documented_keys(tmp_path):
 
 
 def keys(value, below=""):
-    """All keys of objects, but not those of `hot_us`, which are backends."""
+    """All keys of objects, but not those of `hot_us` and `cold_us`, which are backends."""
     if isinstance(value, list):
         return set().union(*(keys(one) for one in value))
-    if not isinstance(value, dict) or below == "hot_us":
+    if not isinstance(value, dict) or below in ("hot_us", "cold_us"):
         return set()
     return value.keys() | set().union(*(keys(one, key) for key, one in value.items()))
 
