@@ -29,6 +29,22 @@ Time times(const ExplainedOp& op, Time us) {
   return us ? Time(*us * static_cast<double>(op.count)) : std::nullopt;
 }
 
+std::optional<Timing> on(const std::string& backend, const std::map<std::string, double>& us,
+                         std::optional<double> taken_us) {
+  const auto found = us.find(backend);
+  if (found == us.end()) return std::nullopt;
+  return Timing{.us = found->second, .taken_us = taken_us};
+}
+
+/// The shortest time; absent where that of the step's own backend is.
+Time fastest(const std::string& in_steps, const std::map<std::string, double>& us) {
+  if (!us.contains(in_steps)) return std::nullopt;
+  const auto faster = [](const auto& a, const auto& b) { return a.second < b.second; };
+  return std::min_element(us.begin(), us.end(), faster)->second;
+}
+
+Time first_known(Time a, Time b) { return a ? a : b; }
+
 /// Disjoint sets of ops: those that a call computes together are in one.
 class Groups {
  public:
@@ -96,13 +112,6 @@ Calls calls_of(const ops::ShapeProfile& profiled, const std::vector<ExplainedOp>
 
 }  // namespace
 
-bool Timing::disturbed() const {
-  constexpr double kDisturbed = 0.05;
-  return taken_us.value_or(0) > kDisturbed * us;
-}
-
-double Timing::least_us() const { return std::max(0.0, us - 2 * taken_us.value_or(0)); }
-
 bool gpu_contradicts_step(double timed_us, double busy_us) { return busy_us > kNoise * timed_us; }
 
 bool is_better(const Timing& a, const Timing& b) {
@@ -124,32 +133,31 @@ bool profile_contradicts_step(double timed_us, double profiled_us, int64_t calls
          profiled_us > kLonger * timed_us + kProfilerUs * static_cast<double>(calls);
 }
 
+std::optional<Timing> ExplainedOp::hot_call() const { return on(in_steps, hot_us, hot_taken_us); }
+
+std::optional<Timing> ExplainedOp::cold_call() const {
+  return on(in_steps, cold_us, cold_taken_us);
+}
+
 std::optional<double> ExplainedOp::hot() const {
-  const auto found = hot_us.find(in_steps);
-  return found == hot_us.end() ? std::nullopt : times(*this, found->second);
+  const auto call = hot_call();
+  return call ? times(*this, call->us) : std::nullopt;
 }
 
 std::optional<double> ExplainedOp::cold() const {
-  const auto found = cold_us.find(in_steps);
-  return found == cold_us.end() ? std::nullopt : times(*this, found->second);
+  const auto call = cold_call();
+  return call ? times(*this, call->us) : std::nullopt;
 }
 
 double ExplainedOp::least_hot() const {
-  const auto found = hot_us.find(in_steps);
-  if (found == hot_us.end()) return 0;
-  return Timing{found->second, hot_taken_us}.least_us() * static_cast<double>(count);
+  const auto call = hot_call();
+  return call ? call->least_us() * static_cast<double>(count) : 0;
 }
 
-std::optional<double> ExplainedOp::best() const {
-  const Time own = hot();
-  const Time others = other_us();
-  return own && others ? std::min(*own, *others) : own;
-}
+std::optional<double> ExplainedOp::best() const { return times(*this, fastest(in_steps, hot_us)); }
 
 std::optional<double> ExplainedOp::best_cold() const {
-  if (!cold_us.contains(in_steps)) return std::nullopt;
-  const auto faster = [](const auto& a, const auto& b) { return a.second < b.second; };
-  return times(*this, std::min_element(cold_us.begin(), cold_us.end(), faster)->second);
+  return times(*this, fastest(in_steps, cold_us));
 }
 
 std::optional<std::string> ExplainedOp::other() const {
@@ -183,9 +191,8 @@ std::optional<double> ExplainedLine::cold() const {
 
 std::optional<double> ExplainedLine::least_cold() const {
   return sum(ops, [](const ExplainedOp& op) {
-    const auto found = op.cold_us.find(op.in_steps);
-    if (found == op.cold_us.end()) return Time();
-    return times(op, Timing{found->second, op.cold_taken_us}.least_us());
+    const auto call = op.cold_call();
+    return call ? times(op, call->least_us()) : std::nullopt;
   });
 }
 
@@ -254,10 +261,7 @@ std::optional<double> Explanation::hot() const {
 
 std::optional<double> Explanation::cold() const {
   return sum(lines, [](const ExplainedLine& line) {
-    return sum(line.ops, [](const ExplainedOp& op) {
-      const Time cold = op.cold();
-      return cold ? cold : op.hot();
-    });
+    return sum(line.ops, [](const ExplainedOp& op) { return first_known(op.cold(), op.hot()); });
   });
 }
 
@@ -267,10 +271,8 @@ std::optional<double> Explanation::best() const {
 
 std::optional<double> Explanation::best_cold() const {
   return sum(lines, [](const ExplainedLine& line) {
-    return sum(line.ops, [](const ExplainedOp& op) {
-      const Time cold = op.best_cold();
-      return cold ? cold : op.best();
-    });
+    return sum(line.ops,
+               [](const ExplainedOp& op) { return first_known(op.best_cold(), op.best()); });
   });
 }
 

@@ -7,24 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "benchmarks/machine/disturbances.h"
 #include "benchmarks/options/options.h"
 #include "benchmarks/tasks/step_choice.h"
 #include "ops/core/pass.h"
 #include "ops/profiler/shape_profile.h"
 
 namespace fathom::benchmarks {
-
-/// A measured time. Interference only lengthens it.
-struct Timing {
-  double us;                            ///< the median of the calls or steps
-  std::optional<double> taken_us = {};  ///< what others took of each, the mean (TakenTime)
-
-  /// Others took more than 5 % of it, the smallest difference on which a finding rests.
-  bool disturbed() const;
-  /// The time without interference is not below this. A median is lengthened only where others took
-  /// from at least half of the calls, and then by at most twice the mean.
-  double least_us() const;
-};
 
 /// Whether `a` is the better of two measurements of the same work: others took less of it; where
 /// neither is disturbed, or that is not known, it is the shorter one.
@@ -74,6 +63,10 @@ struct ExplainedOp {
   std::optional<double> hot_taken_us = {};
   std::optional<double> cold_taken_us = {};
   std::string row = {};  ///< the name of the row of hot_us.at(in_steps)
+
+  // A call of in_steps; absent where it was not measured.
+  std::optional<Timing> hot_call() const;
+  std::optional<Timing> cold_call() const;
 
   // Microseconds of `count` calls.
   std::optional<double> hot() const;         ///< on in_steps

@@ -204,12 +204,8 @@ std::string most_disturbed_op(const Explanation& explanation) {
   };
   for (const auto& line : explanation.lines) {
     for (const auto& op : line.ops) {
-      if (const auto hot = op.hot_us.find(op.in_steps); hot != op.hot_us.end()) {
-        offer(line, "hot", {hot->second, op.hot_taken_us});
-      }
-      if (const auto cold = op.cold_us.find(op.in_steps); cold != op.cold_us.end()) {
-        offer(line, "cold", {cold->second, op.cold_taken_us});
-      }
+      if (const auto hot = op.hot_call()) offer(line, "hot", *hot);
+      if (const auto cold = op.cold_call()) offer(line, "cold", *cold);
     }
   }
   return words;

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "benchmarks/machine/disturbances.h"
 #include "benchmarks/output/reporter.h"
 #include "ops/types/shapes.h"
 

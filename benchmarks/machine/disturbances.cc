@@ -76,6 +76,13 @@ std::optional<double> TakenTime::all() const {
   return stolen.value_or(0) + waiting.value_or(0);
 }
 
+bool Timing::disturbed() const {
+  constexpr double kDisturbed = 0.05;
+  return taken_us.value_or(0) > kDisturbed * us;
+}
+
+double Timing::least_us() const { return std::max(0.0, us - 2 * taken_us.value_or(0)); }
+
 TakenTimer::TakenTimer(fs::path root)
     : root_(std::move(root)),
       cpus_(fixtures::usable_cpus()),

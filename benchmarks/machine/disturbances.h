@@ -60,6 +60,18 @@ struct TakenTime {
   std::optional<double> all() const;
 };
 
+/// A measured time. Interference only lengthens it.
+struct Timing {
+  double us;                            ///< the median of the calls or steps
+  std::optional<double> taken_us = {};  ///< what others took of each, the mean (TakenTime)
+
+  /// Others took more than 5 % of it, the smallest difference on which a finding rests.
+  bool disturbed() const;
+  /// The time without interference is not below this. A median is lengthened only where others took
+  /// from at least half of the calls, and then by at most twice the mean.
+  double least_us() const;
+};
+
 /// Measures TakenTime from its construction on.
 class TakenTimer {
  public:

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <limits>
 
-#include "benchmarks/machine/disturbances.h"
 #include "benchmarks/tasks/first_steps.h"
 #include "ops/profiler/flops.h"
 
@@ -44,7 +43,7 @@ struct Trial {
   models::Layout layout;
   std::vector<StepResults> first = {};
   ops::Round round = {};  ///< a step on each batch
-  double seconds = 0;     ///< of a step on the fastest kernels so far
+  double us = 0;          ///< of a step on the fastest kernels so far
 };
 
 /// Runs the steps of trials. A step holds gigabytes, so there is one at a time.
@@ -62,17 +61,18 @@ class Trials {
     return trial;
   }
 
-  /// Seconds of a step in the layout of the last trial, on the fastest kernels so far.
-  double step_seconds() {
+  /// Microseconds of a step in the layout of the last trial, on the fastest kernels so far.
+  double step_us() {
     kernels_.take_turns(false);
-    const double seconds = fastest_seconds([&] {
+    const double us = fastest_us([&] {
       const TakenTimer taken;
       const auto begin = Clock::now();
       step_->run();
-      return StepSeconds{.wall = seconds_since(begin), .taken = taken.seconds().all().value_or(0)};
+      const double seconds = seconds_since(begin);
+      return Timing{.us = seconds * 1e6, .taken_us = taken.seconds().all().value_or(0) * 1e6};
     });
     kernels_.take_turns(true);
-    return seconds;
+    return us;
   }
 
   /// Runs further steps until all kernels are timed often enough. Starts none after some seconds.
@@ -107,10 +107,10 @@ class Trials {
 Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
   Trial best = std::move(contiguous);
   if (has_convolutions) {
-    best.seconds = steps.step_seconds();
+    best.us = steps.step_us();
     Trial other = steps.run_each_batch(models::Layout::kChannelsLast);
-    other.seconds = steps.step_seconds();
-    if (other.seconds < best.seconds) best = std::move(other);
+    other.us = steps.step_us();
+    if (other.us < best.us) best = std::move(other);
   }
   steps.decide(best);
   return best;
@@ -118,16 +118,15 @@ Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
 
 }  // namespace
 
-double fastest_seconds(const std::function<StepSeconds()>& run_step) {
+double fastest_us(const std::function<Timing()>& run_step) {
   constexpr int kMostSteps = 3;
-  constexpr double kLong = 1;
-  constexpr double kDisturbed = 0.05;
+  constexpr double kLongUs = 1e6;
   double fastest = std::numeric_limits<double>::infinity();
   for (int steps = 1; steps <= kMostSteps; ++steps) {
-    const StepSeconds step = run_step();
-    fastest = std::min(fastest, step.wall);
-    const bool enough = steps > 1 || step.wall >= kLong;
-    if (enough && step.taken <= kDisturbed * step.wall) break;
+    const Timing step = run_step();
+    fastest = std::min(fastest, step.us);
+    const bool enough = steps > 1 || step.us >= kLongUs;
+    if (enough && !step.disturbed()) break;
   }
   return fastest;
 }

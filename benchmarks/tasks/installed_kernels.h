@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "benchmarks/machine/disturbances.h"
 #include "benchmarks/tasks/step_choice.h"
 #include "models/step.h"
 #include "ops/backends/kernel_set.h"
@@ -16,15 +17,9 @@ struct InstalledKernels {
   std::optional<double> flops = {};
 };
 
-/// Seconds of a step, and what others took of them (TakenTime::all()).
-struct StepSeconds {
-  double wall;
-  double taken = 0;
-};
-
-/// The wall time of the fastest of a few steps: two, or one if it takes a second; then, while
-/// others took more than 5 % of the last one, further steps, at most three in all.
-double fastest_seconds(const std::function<StepSeconds()>& run_step);
+/// Microseconds of the fastest of two steps, or of one if it takes a second. While the last one was
+/// disturbed, further steps run, at most three in all.
+double fastest_us(const std::function<Timing()>& run_step);
 
 /// Installs the kernels for the rest of the process. If they are chosen by timing, so is the
 /// layout. `recorded` is an earlier choice to repeat; null: none. Throws std::runtime_error where

@@ -7,32 +7,32 @@
 namespace fathom::benchmarks {
 namespace {
 
-/// What fastest_seconds() returns if the steps take these times, and how many of them it runs.
+/// What fastest_us() returns if the steps take these times, and how many of them it runs.
 struct Fastest {
-  explicit Fastest(std::vector<StepSeconds> all)
-      : seconds(fastest_seconds([&] { return all.at(steps++); })) {}
+  explicit Fastest(std::vector<Timing> all) : us(fastest_us([&] { return all.at(steps++); })) {}
 
   std::size_t steps = 0;
-  double seconds;
+  double us;
 };
 
-TEST(FastestSeconds, AreOfTwoShortStepsOrOneLongOne) {
-  const Fastest short_steps({{.wall = 0.03}, {.wall = 0.02}, {.wall = 0.01}});
+TEST(FastestStep, IsOneOfTwoShortStepsOrTheFirstLongOne) {
+  const Fastest short_steps({{.us = 0.03e6}, {.us = 0.02e6}, {.us = 0.01e6}});
   EXPECT_EQ(short_steps.steps, 2U);
-  EXPECT_DOUBLE_EQ(short_steps.seconds, 0.02);
-  const Fastest long_steps({{.wall = 2}, {.wall = 1}});
+  EXPECT_DOUBLE_EQ(short_steps.us, 0.02e6);
+  const Fastest long_steps({{.us = 2e6}, {.us = 1e6}});
   EXPECT_EQ(long_steps.steps, 1U);
-  EXPECT_DOUBLE_EQ(long_steps.seconds, 2);
+  EXPECT_DOUBLE_EQ(long_steps.us, 2e6);
 }
 
-TEST(FastestSeconds, AreTakenAgainWhereOthersTookTime) {
-  const Fastest undisturbed({{.wall = 2.5, .taken = 0.3}, {.wall = 2.3, .taken = 0.1}, {}});
-  EXPECT_EQ(undisturbed.steps, 2U);
-  EXPECT_DOUBLE_EQ(undisturbed.seconds, 2.3);
-  const Fastest never(
-      {{.wall = 2.5, .taken = 1}, {.wall = 2.4, .taken = 1}, {.wall = 9, .taken = 1}});
+TEST(FastestStep, IsSoughtAgainWhereOthersTookTime) {
+  const Fastest second({{.us = 2.5e6, .taken_us = 0.3e6}, {.us = 2.3e6, .taken_us = 0.1e6}, {}});
+  EXPECT_EQ(second.steps, 2U);
+  EXPECT_DOUBLE_EQ(second.us, 2.3e6);
+  const Fastest never({{.us = 2.5e6, .taken_us = 1e6},
+                       {.us = 2.4e6, .taken_us = 1e6},
+                       {.us = 9e6, .taken_us = 1e6}});
   EXPECT_EQ(never.steps, 3U);
-  EXPECT_DOUBLE_EQ(never.seconds, 2.4);
+  EXPECT_DOUBLE_EQ(never.us, 2.4e6);
 }
 
 }  // namespace
