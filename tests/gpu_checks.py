@@ -116,7 +116,7 @@ CHECKS = [
     Check(
         "ops_tests",
         "ops against float64: vendors' libraries and our kernels",
-        120,
+        60,
         ("{tests}/ops_tests --gtest_filter=*Cuda*:*Gpu*:*LocalResponseNormResult*",),
         not_skipped,
         shards=4,
@@ -171,6 +171,16 @@ CHECKS = [
             " --benchmark_out={out}/graphs.json",
         ),
         has_rows("graphs.json"),
+    ),
+    Check(
+        "tuned",
+        "steps on backend:tuned",
+        75,
+        (
+            "{quick} --fathom_backend=tuned --benchmark_filter=^(deepq|vgg)/train"
+            " --benchmark_out={out}/tuned.json",
+        ),
+        has_rows("tuned.json"),
     ),
     Check(
         "layouts",

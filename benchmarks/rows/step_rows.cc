@@ -19,12 +19,13 @@ using fixtures::Precision;
 using ops::Backend;
 
 /// The kernels that a step on `backend` runs in place of LibTorch's; null: none.
-std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend backend) {
+std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend backend,
+                                                 Device device) {
   if (backend == Backend::kLibrary) return options.library;
   if (backend == Backend::kOneDnn)
     return std::make_shared<const ops::KernelSet>(ops::onednn_kernels());
   if (backend == Backend::kTuned)
-    return std::make_shared<const ops::KernelSet>(ops::tuned_kernels());
+    return std::make_shared<const ops::KernelSet>(ops::tuned_kernels(device));
   return nullptr;
 }
 
@@ -32,8 +33,10 @@ std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend
 std::vector<Backend> step_backends(const Options& options, Device device, Precision precision) {
   std::vector<Backend> backends;
   if (wanted(options, Backend::kTorch)) backends.push_back(Backend::kTorch);
+  // An explanation lists the ops that a step calls. On a GPU these steps replay CUDA graphs.
+  const bool can_be_listed = device == Device::kCpu || !options.explain;
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
-    if (asks_for(options, backend) && is_here(backend, device, precision))
+    if (asks_for(options, backend) && is_here(backend, device, precision) && can_be_listed)
       backends.push_back(backend);
   }
   // An explanation has the library's ops, and its step only where the options ask for it.
@@ -110,8 +113,9 @@ struct Recorded {
 void add_step(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
               const models::StepOptions& step, Backend backend,
               const std::shared_ptr<const Recorded>& recorded) {
-  const bool graph = options.cuda_graph && step.device == Device::kCuda;
-  const auto kernels = kernels_of(options, backend);
+  const bool graph =
+      step.device == Device::kCuda && (options.cuda_graph || backend == Backend::kTuned);
+  const auto kernels = kernels_of(options, backend, step.device);
   const auto memory = [&workload, step] { return memory_counters(workload, step); };
   const bool measures_memory = options.memory && kernels == nullptr;
   const std::string name(workload.name);
@@ -134,7 +138,7 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
                 },
             .rates = {.flops = true,
                       .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
-            .profiling = profiling(options),
+            .profiling = graph ? Profiling::kNone : profiling(options),  // a replay calls no ops
             .memory = measures_memory ? memory : std::function<Counters()>{},
             .cuda_graph = graph,
             .cost = rough_cost(workload, step),

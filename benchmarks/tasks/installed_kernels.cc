@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "benchmarks/tasks/first_steps.h"
+#include "fixtures/machine/device.h"
 #include "ops/profiler/flops.h"
 
 namespace fathom::benchmarks {
@@ -49,9 +50,24 @@ struct Trial {
 /// Runs the steps of trials. A step holds gigabytes, so there is one at a time.
 class Trials {
  public:
+  /// With `cuda_graph`, steps are timed as CUDA graphs where they can be captured.
   Trials(const ops::KernelSet& kernels, const models::WorkloadRow& row,
-         const models::StepOptions& options)
-      : kernels_(kernels), row_(row), options_(options) {}
+         const models::StepOptions& options, bool cuda_graph)
+      : kernels_(kernels), row_(row), options_(options), cuda_graph_(cuda_graph) {}
+
+  /// Captures the step of the last trial if graphs are wanted and possible.
+  void capture() {
+    if (!cuda_graph_) return;
+    try {
+      step_->capture();
+    } catch (const std::runtime_error&) {
+      cuda_graph_ = false;
+      build(options_.layout);
+    }
+  }
+
+  /// Whether steps are wanted as CUDA graphs, and so far could be captured.
+  bool cuda_graph() const { return cuda_graph_; }
 
   Trial run_each_batch(models::Layout layout) {
     build(layout);
@@ -63,13 +79,20 @@ class Trials {
 
   /// Microseconds of a step in the layout of the last trial, on the fastest kernels so far.
   double step_us() {
+    constexpr double kLeastSeconds = 0.1;
     kernels_.take_turns(false);
     const double us = fastest_us([&] {
       const TakenTimer taken;
       const auto begin = Clock::now();
-      step_->run();
-      const double seconds = seconds_since(begin);
-      return Timing{.us = seconds * 1e6, .taken_us = taken.seconds().all().value_or(0) * 1e6};
+      double steps = 0;
+      do {
+        step_->run();
+        fixtures::synchronize(options_.device);
+        ++steps;
+      } while (seconds_since(begin) < kLeastSeconds);
+      const double taken_seconds = taken.seconds().all().value_or(0);
+      return Timing{.us = seconds_since(begin) / steps * 1e6,
+                    .taken_us = taken_seconds / steps * 1e6};
     });
     kernels_.take_turns(true);
     return us;
@@ -100,15 +123,18 @@ class Trials {
   const ops::KernelSet& kernels_;
   const models::WorkloadRow& row_;
   models::StepOptions options_;
+  bool cuda_graph_;
   std::optional<models::Step> step_;
 };
 
 /// Chooses the layout and the kernels. Returns the trial of the layout.
 Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
   Trial best = std::move(contiguous);
+  steps.capture();
   if (has_convolutions) {
     best.us = steps.step_us();
     Trial other = steps.run_each_batch(models::Layout::kChannelsLast);
+    steps.capture();
     other.us = steps.step_us();
     if (other.us < best.us) best = std::move(other);
   }
@@ -118,24 +144,25 @@ Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
 
 }  // namespace
 
-double fastest_us(const std::function<Timing()>& run_step) {
-  constexpr int kMostSteps = 3;
+double fastest_us(const std::function<Timing()>& time_step) {
+  constexpr int kMostTimings = 3;
   constexpr double kLongUs = 1e6;
   double fastest = std::numeric_limits<double>::infinity();
-  for (int steps = 1; steps <= kMostSteps; ++steps) {
-    const Timing step = run_step();
+  for (int timings = 1; timings <= kMostTimings; ++timings) {
+    const Timing step = time_step();
     fastest = std::min(fastest, step.us);
-    const bool enough = steps > 1 || step.us >= kLongUs;
+    const bool enough = timings > 1 || step.us >= kLongUs;
     if (enough && !step.disturbed()) break;
   }
   return fastest;
 }
 
 InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
-                         const models::StepOptions& options, const StepChoice* recorded) {
+                         const models::StepOptions& options, bool cuda_graph,
+                         const StepChoice* recorded) {
   const Expected expected = on_libtorch(row, options);
   kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
-  Trials steps(kernels, row, options);
+  Trials steps(kernels, row, options, recorded != nullptr ? recorded->cuda_graph : cuda_graph);
   Trial trial = steps.run_each_batch(recorded != nullptr ? recorded->layout : options.layout);
   double seconds = 0;
   if (kernels.chooses && recorded == nullptr) {
@@ -145,7 +172,7 @@ InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRo
   }
   expect_same_results(expected.steps, expected.rounded, trial.first, options.precision);
   InstalledKernels installed{.flops = expected.flops};
-  StepChoice choice{.layout = trial.layout, .seconds = seconds};
+  StepChoice choice{.layout = trial.layout, .cuda_graph = steps.cuda_graph(), .seconds = seconds};
   if (kernels.settle) choice.kernels = kernels.settle(trial.round.number);
   if (kernels.chooses) installed.choice = std::move(choice);
   return installed;

@@ -17,14 +17,16 @@ struct InstalledKernels {
   std::optional<double> flops = {};
 };
 
-/// Microseconds of the fastest of two steps, or of one if it takes a second. While the last one was
-/// disturbed, further steps run, at most three in all.
-double fastest_us(const std::function<Timing()>& run_step);
+/// Microseconds of a step, the faster of two timings, or of one if a step takes a second. While the
+/// last one was disturbed, further timings follow, at most three in all.
+double fastest_us(const std::function<Timing()>& time_step);
 
 /// Installs the kernels for the rest of the process. If they are chosen by timing, so is the
-/// layout. `recorded` is an earlier choice to repeat; null: none. Throws std::runtime_error where
-/// results of the step differ from those on LibTorch's kernels.
+/// layout; with `cuda_graph`, the choice says whether the step can be captured as a CUDA graph.
+/// `recorded` is an earlier choice to repeat; null: none. Throws std::runtime_error where results
+/// of the step differ from those on LibTorch's kernels.
 InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
-                         const models::StepOptions& options, const StepChoice* recorded);
+                         const models::StepOptions& options, bool cuda_graph,
+                         const StepChoice* recorded);
 
 }  // namespace fathom::benchmarks

@@ -170,10 +170,13 @@ std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
   models::StepOptions chosen = options;
   InstalledKernels installed;
   if (kernels != nullptr) {
-    installed = install(*kernels, row, options, recorded);
+    installed = install(*kernels, row, options, cuda_graph, recorded);
     malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed
   }
-  if (installed.choice) chosen.layout = installed.choice->layout;
+  if (installed.choice) {
+    chosen.layout = installed.choice->layout;
+    cuda_graph = installed.choice->cuda_graph;
+  }
   return std::make_unique<ModelTask<Task>>(row, chosen, cuda_graph, std::move(kernels),
                                            std::move(installed));
 }

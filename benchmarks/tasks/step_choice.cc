@@ -40,6 +40,7 @@ std::string choices_json(const StepChoices& choices) {
   for (const auto& [name, choice] : choices) {
     Json row{{"name", name},
              {"layout", models::name(choice.layout)},
+             {"cuda_graph", choice.cuda_graph},
              {"choice_seconds", choice.seconds},
              {"kernels", Json::array()}};
     for (const auto& one : choice.kernels) row["kernels"].push_back(json(one));
@@ -61,6 +62,7 @@ StepChoices read_choices(const std::string& path) {
     ops::FieldReader row(rows[i], place);
     StepChoice& choice = all[row.text("name")];
     choice.layout = static_cast<models::Layout>(row.choice("layout", models::kLayoutNames));
+    row.flag("cuda_graph", choice.cuda_graph);
     row.number("choice_seconds", choice.seconds);
     const auto& kernels = row.list("kernels");
     for (std::size_t k = 0; k < kernels.size(); ++k)

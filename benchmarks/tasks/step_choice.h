@@ -12,6 +12,7 @@ namespace fathom::benchmarks {
 /// What a step on backend:tuned runs, chosen by timing.
 struct StepChoice {
   models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
+  bool cuda_graph = false;                              ///< whether the step is captured as one
   std::vector<ops::ChosenKernel> kernels = {};
   double seconds = 0;  ///< that the choice took
 };

@@ -7,9 +7,13 @@
 namespace fathom::ops {
 namespace {
 
-KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice choice) {
+using fixtures::Device;
+
+KernelSet set_of(const char* name, Device device, std::vector<Replacement> replacements,
+                 Choice choice) {
   KernelSet set{.name = name, .chooses = choice == Choice::kFastest};
-  for (const auto& one : replacements) set.operators[fixtures::Device::kCpu].insert(one.op);
+  std::set<std::string>& operators = set.operators[device];
+  for (const auto& one : replacements) operators.insert(one.op);
   set.install = [replacements = std::move(replacements),
                  choice](const std::vector<ChosenKernel>* recorded) {
     replace_operators(replacements, choice, recorded);
@@ -27,15 +31,19 @@ KernelSet set_of(const char* name, std::vector<Replacement> replacements, Choice
 
 KernelSet onednn_kernels() {
   const bool here = !onednn::version().empty();
-  return set_of("onednn", here ? onednn::operators() : std::vector<Replacement>(), Choice::kFirst);
+  return set_of("onednn", Device::kCpu, here ? onednn::operators() : std::vector<Replacement>(),
+                Choice::kFirst);
 }
 
-KernelSet tuned_kernels() {
-  std::vector<Replacement> all = native_operators();
-  if (!onednn::version().empty()) {
-    for (auto& one : onednn::operators()) all.push_back(one);
+KernelSet tuned_kernels(Device device) {
+  std::vector<Replacement> all;
+  if (device == Device::kCpu) {
+    all = native_operators();
+    if (!onednn::version().empty()) {
+      for (auto& one : onednn::operators()) all.push_back(one);
+    }
   }
-  KernelSet set = set_of("tuned", std::move(all), Choice::kFastest);
+  KernelSet set = set_of("tuned", device, std::move(all), Choice::kFastest);
   set.install = [install = set.install](const std::vector<ChosenKernel>* recorded) {
     fused_composites() = true;
     install(recorded);

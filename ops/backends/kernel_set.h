@@ -41,8 +41,10 @@ struct KernelSet {
 /// for other types, LibTorch's kernel runs. Without operators in a build without oneDNN.
 KernelSet onednn_kernels();
 
-/// For each of these operators and each shape the fastest of LibTorch's kernel, oneDNN's and ours:
-/// the calls of the first steps take turns. Composites and updates run our fused kernels.
-KernelSet tuned_kernels();
+/// On the CPU, for each of these operators and each shape the fastest of LibTorch's kernel,
+/// oneDNN's and ours: the calls of the first steps take turns. Composites and updates run our fused
+/// kernels. On a GPU it has no operators: there LibTorch's updates are fused, and its convolutions
+/// are the fastest of cuDNN's.
+KernelSet tuned_kernels(fixtures::Device device);
 
 }  // namespace fathom::ops

@@ -23,10 +23,9 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
     case Backend::kCudnn:
       return device == Device::kCuda;
     case Backend::kNative:
+    case Backend::kTuned:
     case Backend::kLibrary:
       return true;
-    case Backend::kTuned:
-      return device == Device::kCpu;
   }
   return false;
 }

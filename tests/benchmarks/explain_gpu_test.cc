@@ -101,12 +101,15 @@ TEST_F(ExplainGpu, ContradictsItselfOnlyWhereTheGpuIsBusyForLongerThanTheStep) {
             std::string::npos);
 }
 
+/// A step on backend:tuned replays a CUDA graph, which calls no ops.
 TEST(ExplainGpuRows, ProfileTheShapesOfTheStep) {
-  Options options = parsed({"--fathom_explain=memnet/train", "--fathom_device=cpu"});
+  Options options = parsed(
+      {"--fathom_explain=memnet/train", "--fathom_device=cpu", "--fathom_backend=torch,tuned"});
   options.devices = {Device::kCuda};
   const auto rows = step_rows(options);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].name.find("memnet/train/device:cuda/threads:1/"), 0U);
+  EXPECT_EQ(rows[0].backend, "torch");
   EXPECT_EQ(rows[0].profiling, Profiling::kOpShapes);
 }
 

@@ -4,6 +4,9 @@
 
 #include <vector>
 
+#include "fixtures/machine/device.h"
+#include "models/table.h"
+
 namespace fathom::benchmarks {
 namespace {
 
@@ -33,6 +36,26 @@ TEST(FastestStep, IsSoughtAgainWhereOthersTookTime) {
                        {.us = 9e6, .taken_us = 1e6}});
   EXPECT_EQ(never.steps, 3U);
   EXPECT_DOUBLE_EQ(never.us, 2.4e6);
+}
+
+/// There is no GPU, or the step reads the number of regions on the host.
+TEST(InstalledKernels, RunWithoutACudaGraphWhereAStepCannotBeCaptured) {
+  using fixtures::Device;
+  const bool gpu = fixtures::unavailable_reason(Device::kCuda).empty();
+  const Device device = gpu ? Device::kCuda : Device::kCpu;
+  const ops::KernelSet kernels{.name = "none",
+                               .operators = {{device, {}}},
+                               .chooses = true,
+                               .install = [](const auto*) {},
+                               .take_turns = [](bool) {}};
+  const models::StepOptions options{.mode = models::Mode::kInfer,
+                                    .device = device,
+                                    .scale = models::Scale::kSmall,
+                                    .layout = models::Layout::kContiguous};
+  const auto installed = install(kernels, models::workload("faster_rcnn"), options,
+                                 /*cuda_graph=*/true, /*recorded=*/nullptr);
+  ASSERT_TRUE(installed.choice);
+  EXPECT_FALSE(installed.choice->cuda_graph);
 }
 
 }  // namespace

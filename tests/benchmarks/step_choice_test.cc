@@ -35,6 +35,7 @@ class ChoiceFile : public testing::Test {
 TEST_F(ChoiceFile, IsReadAsItWasWritten) {
   const StepChoices choices{{"vgg/train/device:cpu/threads:2",
                              {.layout = models::Layout::kChannelsLast,
+                              .cuda_graph = true,
                               .kernels = {{.op = "addmm",
                                            .call = "float[4] float[2,3]",
                                            .kernel = "onednn",
@@ -47,6 +48,7 @@ TEST_F(ChoiceFile, IsReadAsItWasWritten) {
   ASSERT_EQ(read.size(), 2);
   const StepChoice& vgg = read.at("vgg/train/device:cpu/threads:2");
   EXPECT_EQ(vgg.layout, models::Layout::kChannelsLast);
+  EXPECT_TRUE(vgg.cuda_graph);
   EXPECT_EQ(vgg.seconds, 3);
   ASSERT_EQ(vgg.kernels.size(), 2);
   EXPECT_EQ(vgg.kernels[0].calls, 8);
@@ -55,6 +57,7 @@ TEST_F(ChoiceFile, IsReadAsItWasWritten) {
   EXPECT_EQ(vgg.kernels[0].kernel, "onednn");
   EXPECT_EQ(vgg.kernels[0].us, (std::map<std::string, double>{{"onednn", 1.5}, {"torch", 2}}));
   EXPECT_EQ(read.at("memnet/infer").layout, models::Layout::kContiguous);
+  EXPECT_FALSE(read.at("memnet/infer").cuda_graph);
 }
 
 TEST_F(ChoiceFile, IsRefusedWithThePlaceOfTheFault) {

@@ -15,6 +15,7 @@
 #include "benchmarks/tasks/model_task.h"
 #include "fixtures/machine/device.h"
 #include "models/step.h"
+#include "ops/backends/kernel_set.h"
 
 namespace fathom::models {
 namespace {
@@ -118,6 +119,19 @@ TEST_P(EveryCudaGraph, IsNamedInTheLabel) {
   EXPECT_NE(task->counts().label.find("cuda_graph"), std::string::npos);
   EXPECT_TRUE(task->counts().flops);
   task->run();
+  task->check();
+}
+
+/// On backend:tuned a step that cannot be captured runs without a graph.
+TEST_P(EveryCudaGraph, IsChosenWherePossible) {
+  const auto kernels =
+      std::make_shared<const ops::KernelSet>(ops::tuned_kernels(fixtures::Device::kCuda));
+  const auto task = benchmarks::make_model_task(row(), on_gpu(modes(row())[0]),
+                                                /*cuda_graph=*/true, kernels);
+  const bool possible = row().name != "faster_rcnn";
+  EXPECT_EQ(task->choice()->cuda_graph, possible);
+  EXPECT_EQ(task->counts().label.find("cuda_graph") != std::string::npos, possible);
+  task->warm_up_step();
   task->check();
 }
 
