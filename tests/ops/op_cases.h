@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/core/check.h"
 #include "ops/core/field_reader.h"
 #include "ops/types/shapes.h"
 #include "ops/types/table.h"
@@ -34,6 +35,13 @@ inline std::unique_ptr<Op> make_op(std::string_view type, Pass pass, std::string
 
 inline std::unique_ptr<Op> make_op(const Case& one) {
   return make_op(one.type, one.pass, one.fields);
+}
+
+/// The first output of an op in float64, flattened. `in` gets the inputs.
+inline at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
+  const auto op = make_op(type, pass, fields);
+  *in = converted(op->inputs(3), at::kDouble, at::kCPU);
+  return op->call(cloned(*in))()[0].flatten();
 }
 
 /// A name of letters, digits and underscores.

@@ -1,21 +1,18 @@
-#include <ATen/Context.h>
+// Results of ops against plain loops or another formula, in float64.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/randint.h>
-#include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "ops/core/check.h"
 #include "ops/kernels/multinomial.h"
@@ -24,16 +21,6 @@
 
 namespace fathom::ops {
 namespace {
-
-using fixtures::Precision;
-
-// ---- results against plain loops or another formula in float64
-
-at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
-  const auto op = make_op(type, pass, fields);
-  *in = converted(op->inputs(3), at::kDouble, at::kCPU);
-  return op->call(cloned(*in))()[0].flatten();
-}
 
 struct Formula {
   const char* type;
@@ -85,20 +72,6 @@ TEST_P(Formulas, HoldForEveryElement) {
   }
 }
 
-TEST(UpdateCheck, FindsAnElementFarIntoALaterParameter) {
-  const auto op = make_op("momentum", kUpdate, R"({"tensors": [[3], [200, 501]]})");
-  const Tensors in = op->inputs(3);
-  const Tensors outputs = op->call(cloned(in))();
-  op->check(in, outputs, Precision::kFp32);
-  outputs[1][199][400] += 1;
-  try {
-    op->check(in, outputs, Precision::kFp32);
-    FAIL() << "accepted";
-  } catch (const std::runtime_error& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with("output 1 differs ")) << error.what();
-  }
-}
-
 TEST(Gelu, HasAnApproximationWithTanh) {
   Tensors in;
   const at::Tensor found = exact("gelu", kForward, R"({"sizes": [101], "tanh": true})", &in);
@@ -107,41 +80,6 @@ TEST(Gelu, HasAnApproximationWithTanh) {
     const double inner = std::sqrt(2 / 3.141592653589793) * (x + 0.044715 * x * x * x);
     EXPECT_NEAR(found[i].item<double>(), x * (1 + std::tanh(inner)) / 2, 1e-12);
   }
-}
-
-TEST(HuberLoss, IsSquaredToOneAndLinearBeyond) {
-  Tensors in;
-  const at::Tensor found = exact("huber_loss", kForward, R"({"sizes": [101]})", &in);
-  double sum = 0;
-  for (int64_t i = 0; i < 101; ++i) {
-    const double off = std::abs((in[0][i] - in[1][i]).item<double>());
-    sum += off < 1 ? off * off / 2 : off - 0.5;
-  }
-  EXPECT_NEAR(found[0].item<double>(), sum, 1e-10);
-}
-
-TEST(SmoothL1Loss, IsSquaredToANinthAndLinearBeyond) {
-  Tensors in;
-  const at::Tensor found = exact("smooth_l1_loss", kForward, R"({"sizes": [101]})", &in);
-  double sum = 0;
-  for (int64_t i = 0; i < 101; ++i) {
-    const double off = std::abs((in[0][i] - in[1][i]).item<double>());
-    sum += off < 1.0 / 9 ? 4.5 * off * off : off - 1.0 / 18;
-  }
-  EXPECT_NEAR(found[0].item<double>(), sum, 1e-10);
-}
-
-TEST(BinaryCrossEntropy, IsTheMeanOfBothLogarithms) {
-  Tensors in;
-  const at::Tensor found = exact("bce_loss", kForward, R"({"sizes": [101]})", &in);
-  double sum = 0;
-  for (int64_t i = 0; i < 101; ++i) {
-    const double probability = 1 / (1 + std::exp(-in[0][i].item<double>()));
-    const double target = in[1][i].item<double>();
-    EXPECT_TRUE(target >= 0 && target <= 1);
-    sum -= target * std::log(probability) + (1 - target) * std::log(1 - probability);
-  }
-  EXPECT_NEAR(found[0].item<double>(), sum / 101, 1e-12);
 }
 
 TEST(GroupNorm, HasTheMeanAndVarianceOfEachGroup) {
@@ -164,44 +102,6 @@ TEST(LayerNorm, HasTheMeanAndVarianceOfEachRow) {
   const at::Tensor variance = (rows - mean).square().mean(1, /*keepdim=*/true);
   const at::Tensor normal = (rows - mean) / (variance + 1e-5).sqrt();
   EXPECT_TRUE(found.allclose(normal * in[1].flatten() + in[2].flatten()));
-}
-
-TEST(LogSoftmax, IsTheLogarithmOfShares) {
-  Tensors in;
-  const at::Tensor found = exact("log_softmax", kForward, R"({"sizes": [2, 5, 3]})", &in);
-  const at::Tensor shares = in[0].exp() / in[0].exp().sum(1, /*keepdim=*/true);
-  EXPECT_TRUE(found.allclose(shares.log().flatten()));
-}
-
-/// With smoothing s, a label has the probability 1 - s + s / C, the other classes s / C.
-TEST(SoftmaxCrossEntropy, SmoothsLabelsAndIgnoresPadding) {
-  constexpr int64_t kLabels = 40;
-  constexpr int64_t kClasses = 7;
-  for (const double smoothing : {0.0, 0.3}) {
-    for (const bool padding : {false, true}) {
-      const std::string fields = R"({"n": 40, "classes": 7, "smoothing": )" +
-                                 std::to_string(smoothing) +
-                                 (padding ? R"(, "padding": true})" : "}");
-      Tensors in;
-      const at::Tensor found = exact("softmax_cross_entropy", kForward, fields.c_str(), &in);
-      double sum = 0;
-      int64_t counted = 0;
-      for (int64_t i = 0; i < kLabels; ++i) {
-        const auto label = in[1][i].item<int64_t>();
-        if (padding && label == 0) continue;
-        ++counted;
-        const double total = in[0][i].exp().sum().item<double>();
-        for (int64_t c = 0; c < kClasses; ++c) {
-          const double share = (c == label ? 1 - smoothing : 0) + smoothing / kClasses;
-          sum -= share * (in[0][i][c].item<double>() - std::log(total));
-        }
-      }
-      EXPECT_NEAR(found.item<double>(), sum / static_cast<double>(counted), 1e-12) << fields;
-      if (padding) {
-        EXPECT_EQ(counted, kLabels - kLabels / 8);
-      }
-    }
-  }
 }
 
 TEST(UpsampleNearest, RepeatsPixels) {
@@ -252,43 +152,6 @@ TEST(Where, SelectsByTheSignOfTheMask) {
   const at::Tensor one = exact("where", kForward, R"({"sizes": [15], "number": true})", &in);
   for (int64_t i = 0; i < 15; ++i)
     EXPECT_EQ(one[i].item<double>(), in[0][i].item<double>() > 0 ? in[1][i].item<double>() : 0);
-}
-
-TEST(SortCheck, RefusesIndicesOfOtherElements) {
-  for (const auto& [type, fields] :
-       {std::pair{"sort", R"({"sizes": [2, 9], "dim": 1})"},
-        std::pair{"top_k", R"({"sizes": [2, 9], "dim": 1, "k": 4})"}}) {
-    const auto op = make_op(type, kForward, fields);
-    const Tensors in = op->inputs(3);
-    const Tensors right = op->call(in)();
-    op->check(in, right, Precision::kFp32);
-    const auto refuses = [&](const at::Tensor& values, const at::Tensor& indices) {
-      EXPECT_THROW(op->check(in, {values, indices}, Precision::kFp32), std::runtime_error) << type;
-    };
-    refuses(right[0].flip(1), right[1].flip(1));  // in another order
-    refuses(right[0], right[1].flip(0));          // of another row
-    refuses(right[0], right[1].slice(1, 0, 2));
-    refuses(right[0], right[1].to(at::kInt));
-  }
-}
-
-TEST(NmsCheck, RefusesMissingSuperfluousAndUnorderedBoxes) {
-  const auto op = make_op("nms", kForward, R"({"boxes": 200, "max_overlap": 0.3})");
-  const Tensors in = op->inputs(3);
-  const at::Tensor kept = op->call(in)()[0];
-  ASSERT_GT(kept.size(0), 2);
-  ASSERT_LT(kept.size(0), 200);
-  op->check(in, {kept}, Precision::kFp32);
-  const auto refuses = [&](const at::Tensor& wrong) {
-    EXPECT_THROW(op->check(in, {wrong}, Precision::kFp32), std::runtime_error);
-  };
-  refuses(kept.slice(0, 1));
-  refuses(kept.slice(0, 0, -1));
-  refuses(kept.flip(0));
-  refuses(at::cat({kept, kept.slice(0, -1)}));
-  refuses(std::get<1>(in[1].sort(0, /*descending=*/true)));  // all boxes
-  refuses(kept.to(at::kInt));
-  refuses(kept.unsqueeze(0));
 }
 
 TEST(ClipNorm, ScalesAllGradientsToTheLargestNorm) {
@@ -403,138 +266,6 @@ TEST(AvgPool, CountsThePaddingUnlessItIsExcluded) {
   }
 }
 
-/// -log of the probability of all paths of T frames that collapse to the labels.
-double enumerated_ctc(const at::Tensor& log_probabilities, const std::vector<int64_t>& labels) {
-  const int64_t frames = log_probabilities.size(0);
-  const int64_t classes = log_probabilities.size(1);
-  const auto* scores = log_probabilities.const_data_ptr<double>();
-  int64_t paths = 1;
-  for (int64_t t = 0; t < frames; ++t) paths *= classes;
-  double probability = 0;
-  for (int64_t path = 0; path < paths; ++path) {
-    std::vector<int64_t> collapsed;
-    double score = 0;
-    int64_t rest = path;
-    int64_t before = 0;
-    for (int64_t t = 0; t < frames; ++t, rest /= classes) {
-      const int64_t now = rest % classes;
-      score += scores[t * classes + now];
-      if (now != before && now != 0) collapsed.push_back(now);
-      before = now;
-    }
-    if (collapsed == labels) probability += std::exp(score);
-  }
-  return -std::log(probability);
-}
-
-TEST(CtcLoss, IsTheSumOverAllPaths) {
-  const auto op =
-      make_op("ctc_loss", kForward, R"({"frames": 6, "n": 3, "classes": 4, "labels": 2})");
-  const Tensors in = converted(op->inputs(3), at::kDouble, at::kCPU);
-  const at::Tensor losses = op->call(in)()[0];
-  for (int64_t i = 0; i < 3; ++i) {
-    const int64_t frames = in[2][i].item<int64_t>();
-    std::vector<int64_t> labels;
-    for (int64_t j = 0; j < in[3][i].item<int64_t>(); ++j) {
-      labels.push_back(in[1][i][j].item<int64_t>());
-    }
-    const double expected =
-        enumerated_ctc(in[0].select(1, i).narrow(0, 0, frames).contiguous(), labels);
-    EXPECT_NEAR(losses[i].item<double>(), expected, 1e-9);
-  }
-}
-
-// ---- tolerances and inputs of the checks
-
-TEST(Tolerances, AreNoLooserInFp32ThanInTf32) {
-  for (const Case& one : op_cases()) {
-    const auto op = make_op(one);
-    const auto limit = [&](Precision precision) {
-      return op->tolerance_factor(precision) * tolerance(precision);
-    };
-    EXPECT_LE(limit(Precision::kFp32), 1.0001 * limit(Precision::kTf32)) << case_name(one);
-  }
-}
-
-TEST(Conv2d, MayHaveRareErrorsOfWinogradsTransformsButNoCommonOnes) {
-  const auto op = make_op("conv2d", kForward,
-                          R"({"n": 2, "c": 8, "k": 8, "image": [16, 16], "kernel": [3, 3]})");
-  const Tensors in = op->inputs(3);
-  const at::Tensor exact = op->exact(in)[0];
-  const double rms = exact.norm().item<double>() / std::sqrt(exact.numel());
-  const auto check = [&](const at::Tensor& found) { op->check(in, {found}, Precision::kFp32); };
-  at::Tensor rare = exact.clone();
-  rare.view(-1)[5] += 5e-4 * rms;
-  EXPECT_NO_THROW(check(rare));
-  rare.view(-1)[5] += 1;
-  EXPECT_THROW(check(rare), std::runtime_error);
-  EXPECT_THROW(check(exact + 5e-4 * rms), std::runtime_error);
-}
-
-struct Windows {
-  const char* fields;
-  std::array<int64_t, 2> kernel;
-  std::array<int64_t, 2> dilation;
-};
-
-TEST(MaxPool, HasNoTiesInAWindowOfItsGradientEvenInBf16) {
-  for (const auto& [fields, kernel, dilation] :
-       {Windows{R"({"sizes": [4, 8, 31, 29], "kernel": [3, 3], "stride": [2, 2]})", {3, 3}, {1, 1}},
-        Windows{R"({"sizes": [4, 8, 30, 30], "kernel": [2, 2]})", {2, 2}, {1, 1}},
-        Windows{R"({"sizes": [4, 8, 32, 24], "kernel": [4, 3], "dilation": [2, 3]})",
-                {4, 3},
-                {2, 3}}}) {
-    const at::Tensor x = make_op("max_pool", kBackward, fields)->inputs(3)[0];
-    const at::Tensor windows = x.to(at::kBFloat16)
-                                   .unfold(2, dilation[0] * (kernel[0] - 1) + 1, 1)
-                                   .unfold(3, dilation[1] * (kernel[1] - 1) + 1, 1)
-                                   .slice(4, 0, std::nullopt, dilation[0])
-                                   .slice(5, 0, std::nullopt, dilation[1])
-                                   .reshape({-1, kernel[0] * kernel[1]});
-    const at::Tensor sorted = std::get<0>(windows.sort(1));
-    EXPECT_FALSE(sorted.slice(1, 1).eq(sorted.slice(1, 0, -1)).any().item<bool>()) << fields;
-    EXPECT_NEAR(x.std().item<double>(), 1, 0.2) << fields;
-  }
-}
-
-// ---- random draws of the wrong kind
-
-TEST(RandomChecks, RefuseAnotherDistribution) {
-  constexpr std::string_view kRow = R"({"sizes": [100, 100]})";
-  const at::Tensor normal = at::randn({100, 100});
-  for (const auto& wrong :
-       {normal * 1.1, normal + 0.1, at::zeros({100, 100}), normal.slice(0, 1), normal.abs()})
-    EXPECT_THROW(make_op("normal", kForward, kRow)->check({}, {wrong}, Precision::kFp32),
-                 std::runtime_error);
-  EXPECT_THROW(make_op("uniform", kForward, kRow)->check({}, {normal}, Precision::kFp32),
-               std::runtime_error);
-  const auto dropout = make_op("dropout", kForward, R"({"sizes": [100, 100], "p": 0.5})");
-  for (const double p : {0.0, 0.4, 0.6}) {
-    const at::Tensor kept = at::empty_like(normal).uniform_().ge(p);
-    EXPECT_THROW(dropout->check({normal}, {normal * 2 * kept}, Precision::kFp32),
-                 std::runtime_error);
-  }
-}
-
-TEST(RandomChecks, RefuseDrawsFromOtherClasses) {
-  const auto op = make_op("multinomial", kForward, R"({"rows": 10000, "classes": 6})");
-  const Tensors in = op->inputs(3);
-  const at::Tensor drawn = op->call(in)()[0];
-  const auto refuses = [&](const at::Tensor& wrong) {
-    EXPECT_THROW(op->check(in, {wrong}, Precision::kFp32), std::runtime_error);
-  };
-  EXPECT_NO_THROW(op->check(in, {drawn}, Precision::kFp32));
-  refuses(at::randint(6, {10'000, 1}, at::kLong));    // all classes alike
-  refuses(in[0].argmax(1, /*keepdim=*/true));         // always the likeliest
-  refuses(drawn.roll(1, 0));                          // from the row before
-  refuses(at::where(drawn.lt(2), 1 - drawn, drawn));  // classes 0 and 1 exchanged
-  refuses(drawn.flatten());
-  refuses(drawn.to(at::kInt));
-  Tensors other{in[0].clone()};  // the drawn class of a row has the probability 0
-  other[0][7][drawn[7][0].item<int64_t>()] = 0;
-  EXPECT_THROW(op->check(other, {drawn}, Precision::kFp32), std::runtime_error);
-}
-
 TEST(Multinomial, DrawsClassesAsOftenAsTheirWeights) {
   constexpr int64_t kRows = 20'000;
   const std::vector<double> weights{1, 0, 2, 7};
@@ -546,14 +277,6 @@ TEST(Multinomial, DrawsClassesAsOftenAsTheirWeights) {
     const double deviation = std::sqrt(share * (1 - share) / kRows);
     EXPECT_NEAR(drawn.eq(i).to(at::kDouble).mean().item<double>(), share, 5 * deviation) << i;
   }
-}
-
-TEST(RandomChecks, RefuseCandidatesThatRepeat) {
-  const auto op =
-      make_op("log_uniform", kForward, R"({"positions": 2, "candidates": 3, "classes": 9})");
-  const Tensors drawn = op->call({})();
-  drawn[0][1][2].copy_(drawn[0][1][0]);
-  EXPECT_THROW(op->check({}, drawn, Precision::kFp32), std::runtime_error);
 }
 
 }  // namespace
