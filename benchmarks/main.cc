@@ -38,8 +38,6 @@
 namespace fathom::benchmarks {
 namespace {
 
-enum ExitCode { kOk = 0, kUsage = 2, kNothingMatched = 3, kBenchmarkFailed = 4 };
-
 /// True while Google Benchmark parses its arguments. For a wrong value it calls exit(), with 1 or,
 /// after its help, with 0.
 bool parsing_arguments = false;

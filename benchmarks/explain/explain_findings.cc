@@ -65,8 +65,8 @@ void add_kernels(std::vector<Finding>& all, const Explanation& explanation) {
   for (const auto& line : explanation.lines) {
     if (line.contradicts()) continue;
     const auto best = line.best();
-    const double room = line.in_step_us && best ? *line.in_step_us - *best
-                                                : std::numeric_limits<double>::infinity();
+    double room = line.in_step_us && best ? *line.in_step_us - *best
+                                          : std::numeric_limits<double>::infinity();
     for (const auto& op : line.ops) {
       const auto hot = op.hot();
       const auto other = op.other_us();
@@ -82,6 +82,7 @@ void add_kernels(std::vector<Finding>& all, const Explanation& explanation) {
       group.other_us += *other;
       group.saving_us += std::min(difference, room);
       group.bounded = group.bounded || room < difference;
+      room -= difference;
     }
   }
   for (const auto& [key, group] : groups) all.push_back(group.finding());

@@ -64,8 +64,7 @@ void Explainer::add(const RowResult& result) {
   ran_ = true;
   const auto mean = std::find_if(result.runs.begin(), result.runs.end(),
                                  [](const Run& run) { return run.run_type == Run::RT_Aggregate; });
-  const bool whole = result.failures.empty() || mean != result.runs.end();
-  if (!whole || result.runs.empty()) return;
+  if (result.runs.empty()) return;
   const Run& run = mean == result.runs.end() ? result.runs.front() : *mean;
   Measured found{.time = {median_us(run), taken_us(run.counters)},
                  .peak = peak_share(run.counters),

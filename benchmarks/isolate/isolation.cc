@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <sstream>
 #include <string_view>
 
 #include "benchmarks/error.h"
@@ -15,6 +14,8 @@
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/peaks_json.h"
 #include "benchmarks/output/reporter.h"
+#include "fixtures/files/file.h"
+#include "fixtures/files/text.h"
 #include "fixtures/machine/memory.h"
 
 namespace fathom::benchmarks {
@@ -28,9 +29,6 @@ constexpr std::array<Conflict, 2> kConflicts{{
     {"--fathom_record", "which measures nothing"},
 }};
 
-constexpr int kFinished = 0;
-constexpr int kFailed = 4;  // the reason is in its errors file
-
 /// Options of this process that are not passed to a child as they are. A child inherits the choice
 /// of --fathom_gpu with its environment.
 constexpr std::string_view kNotPassed[] = {
@@ -40,22 +38,6 @@ constexpr std::string_view kNotPassed[] = {
     "--benchmark_out",   "--benchmark_out_format"};
 
 constexpr std::string_view kMessagePrefix = "fathom_bench: ";  // of lines on stderr
-
-Run failed_run(const Row& row, int64_t family, const std::string& reason) {
-  Run run;
-  run.run_name.function_name = row.name;
-  run.run_name.time_type = std::string(kNameSuffix).substr(1);
-  run.family_index = family;
-  run.repetition_index = 0;
-  fail(run, reason);
-  return run;
-}
-
-std::string text_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 /// Lines on stderr that are the program's own, without their prefix.
 std::vector<std::string> messages(const std::string& path) {
@@ -81,12 +63,9 @@ double default_memory_limit() {
                    : std::numeric_limits<double>::infinity();
 }
 
-/// The first reason in a child's errors file.
-std::string first_reason(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return reason_in_failure(line);
+/// What a child's errors file says: it has one line, of its only row.
+Failure failure_in_file(const std::string& path) {
+  return failure_in_line(fixtures::first_line(fixtures::text_of_file(path)));
 }
 
 }  // namespace
@@ -142,45 +121,51 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
   const ChildExit end = run_child(arguments(row), errors, limits, tick);
   const auto printed = messages(errors);
   RowResult result{.row = &row};
-  if (end.code != kFinished && end.code != kFailed) {
+  if (end.code != kOk && end.code != kBenchmarkFailed) {
     std::string reason = end.reason;
     if (reason.empty()) reason = "exit code " + std::to_string(end.code);
     if (!printed.empty()) reason += "; its last message: " + printed.back();
-    add_runs({failed_run(row, family, reason)}, result);
+    result.failure = failed_run(row, family, {.reason = reason});
     return result;
   }
   for (const auto& line : printed) warn(line);
-  std::vector<Run> runs;
-  if (fs::exists(out)) runs = runs_in_file(out, family);
-  if (end.code == kFailed) {
-    runs.push_back(failed_run(row, family, first_reason(out + ".errors.jsonl")));
+  if (end.code == kBenchmarkFailed) {
+    result.failure = failed_run(row, family, failure_in_file(out + ".errors.jsonl"));
+    return result;
   }
-  if (runs.empty()) runs.push_back(failed_run(row, family, "the process measured nothing"));
-  add_runs(runs, result);
-  result.samples = text_of(samples);
+  if (!fs::exists(out)) {
+    result.failure = failed_run(row, family, {.reason = "the process measured nothing"});
+    return result;
+  }
+  add_runs(runs_in_file(out, family), result);
+  result.samples = fixtures::text_of_file(samples);
   if (fs::exists(choice)) result.choice = read_choices(choice).at(row.name);
   return result;
 }
 
 std::vector<std::string> Isolation::arguments(const Row& row) const {
   std::vector<std::string> all{options_.typed.front()};
+  std::vector<std::string> switches = row.switches;
+  if (options_.explain) {
+    switches.emplace_back("--fathom_cache=hot,cold");
+    switches.push_back("--fathom_backend=" + row.backend);
+  }
   for (auto argument = options_.typed.begin() + 1; argument != options_.typed.end(); ++argument) {
     const std::string flag = argument->substr(0, argument->find('='));
     const bool switched =
-        std::any_of(row.switches.begin(), row.switches.end(),
+        std::any_of(switches.begin(), switches.end(),
                     [&](const std::string& one) { return one.starts_with(flag + '='); });
     const bool passed =
         std::find(std::begin(kNotPassed), std::end(kNotPassed), flag) == std::end(kNotPassed);
     if (passed && !switched) all.push_back(*argument);
   }
-  all.insert(all.end(), row.switches.begin(), row.switches.end());
+  all.insert(all.end(), switches.begin(), switches.end());
   all.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");
   all.push_back("--benchmark_out=" + folder_.path("row.json"));
   all.emplace_back("--benchmark_out_format=json");
   all.emplace_back("--fathom_isolate=false");
   all.emplace_back("--fathom_machine_check=off");
   all.push_back("--fathom_device=" + device_list(options_.devices));
-  if (options_.explain) all.emplace_back("--fathom_cache=hot,cold");
   const std::string min_time = google_benchmark_value(options_.google_benchmark,
                                                       "--benchmark_min_time", "BENCHMARK_MIN_TIME",
                                                       "");  // of a preset

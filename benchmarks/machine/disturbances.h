@@ -62,7 +62,7 @@ struct TakenTime {
 
 /// A measured time. Interference only lengthens it.
 struct Timing {
-  double us;                            ///< the median of the calls or steps
+  double us;                            ///< of a call or a step, as the median or a mean of several
   std::optional<double> taken_us = {};  ///< what others took of each, the mean (TakenTime)
 
   /// Others took more than 5 % of it, the smallest difference on which a finding rests.

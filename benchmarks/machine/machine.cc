@@ -3,13 +3,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "benchmarks/machine/cpu_ticks.h"
 #include "benchmarks/machine/gpu/nvml.h"
+#include "fixtures/files/file.h"
+#include "fixtures/files/text.h"
 #include "fixtures/machine/cpus.h"
 
 namespace fathom::benchmarks {
@@ -23,10 +24,7 @@ constexpr double kBusy = 0.15;                     // CPUs: two ticks or more
 constexpr double kStolen = 0.05;
 
 std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  return fixtures::first_line(fixtures::text_of_file(path));
 }
 
 fs::path cpu_folder(const fs::path& root, int cpu) {

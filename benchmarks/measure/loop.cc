@@ -67,6 +67,14 @@ void set(benchmark::State& state, const std::string& name, std::optional<double>
   if (value) set(state, name, *value);
 }
 
+/// The number of repetitions before this pass. While Google Benchmark searches for a number of
+/// iterations, that grows with every pass.
+int64_t repetitions_before(const benchmark::State& state, const RowRecord& record) {
+  return std::count_if(record.passes.begin(), record.passes.end(), [&](const TimedPass& pass) {
+    return pass.iterations == state.max_iterations;
+  });
+}
+
 void set_rate(benchmark::State& state, const std::string& name, double a_step) {
   set(state, name, a_step, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -74,6 +82,8 @@ void set_rate(benchmark::State& state, const std::string& name, double a_step) {
 }  // namespace
 
 void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
+  if (record.failure) return skip(state, record);
+  bool timed = false;
   try {
     if (row.memory != nullptr && !record.memory) record.memory = measure_memory(row);
     prepare(row);
@@ -81,10 +91,13 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     stage_(row, "timing");
     const PeakMemory memory(row.device);
     Samples samples = time(state, row);
+    timed = true;
     // LibTorch counts the memory of a graph's tensors only while it is captured.
-    if (!row.cuda_graph) set(state, "peak_memory_bytes", memory.bytes());
+    const bool graph = record.choice ? record.choice->cuda_graph : row.cuda_graph;
+    if (!graph) set(state, "peak_memory_bytes", memory.bytes());
     set_counters(state, row, samples);
-    TimedPass pass{.median_us = percentile(sorted(samples.us), 0.50),
+    TimedPass pass{.iterations = state.max_iterations,
+                   .median_us = percentile(sorted(samples.us), 0.50),
                    .taken_us = samples.taken_us,
                    .samples = {},
                    .op_types = {},
@@ -94,11 +107,24 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     task_->check_finite();
     set(state, task_->compare_ranks(pass.median_us));
     if (record.memory) set(state, *record.memory);
-    if (row.profiling != Profiling::kNone) profile(state, row, timed_steps, pass);
+    // A replay of a graph calls no ops.
+    if (row.profiling != Profiling::kNone && !graph) profile(state, row, timed_steps, pass);
     record.passes.push_back(std::move(pass));
   } catch (const std::exception& error) {
     forget();
-    state.SkipWithError(fixtures::first_line(error.what()).c_str());
+    record.failure = {.reason = fixtures::first_line(error.what()),
+                      .repetition = repetitions_before(state, record)};
+    if (!timed || record.failure->repetition == 0) skip(state, record);
+  }
+}
+
+/// Ends a pass that measures nothing. Google Benchmark 1.7.1 ends the process where one repetition
+/// of a row has an error and two others have none (in ComputeStats), or other iterations. So after
+/// a measured repetition, the others seem to run as many; the reporter drops them.
+void Loop::skip(benchmark::State& state, const RowRecord& record) const {
+  if (repetitions_before(state, record) == 0)
+    return state.SkipWithError(record.failure->reason.c_str());
+  while (state.KeepRunningBatch(batch_)) {
   }
 }
 
@@ -173,11 +199,11 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   GpuSampler sampler(on_gpu ? Nvml::get() : nullptr);
   samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
   Task& task = *task_;
-  const int64_t batch = least * steps;
-  task.begin_steps((state.max_iterations + batch - 1) / batch * batch);
-  while (state.KeepRunningBatch(batch)) {
-    auto begin = Clock::now();
+  batch_ = least * steps;
+  task.begin_steps((state.max_iterations + batch_ - 1) / batch_ * batch_);
+  while (state.KeepRunningBatch(batch_)) {
     for (int sample = 0; sample < least; ++sample) {
+      const auto begin = Clock::now();
       gpu.begin();
       for (int64_t step = 0; step < steps; ++step) task.run();
       gpu.end();
@@ -186,7 +212,6 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
       gpu.add();
       samples.us.push_back(seconds(end - begin) * 1e6 / static_cast<double>(steps));
       disturbances.add(steps, seconds(end - begin));
-      begin = end;
     }
   }
   const GpuState& gpu_state = sampler.stop();
@@ -279,10 +304,13 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
       return;
     }
     const TakenTimer taken;
-    pass.op_shapes = ops::shape_profile([this] { task_->run(); }, steps);
-    if (const auto all = taken.seconds().all()) {
-      pass.profile_taken_us = *all * 1e6 / static_cast<double>(steps);
-    }
+    double runs = 0;  // one more than `steps`
+    const auto step = [&] {
+      task_->run();
+      ++runs;
+    };
+    pass.op_shapes = ops::shape_profile(step, steps);
+    if (const auto all = taken.seconds().all()) pass.profile_taken_us = *all * 1e6 / runs;
     return;
   }
   pass.op_types = profile_steps(*task_, row.device, steps, singly);

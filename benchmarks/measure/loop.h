@@ -30,7 +30,7 @@ class Loop {
       : peaks_(peaks), stage_(std::move(stage)), warn_(std::move(warn)), crew_(crew) {}
 
   /// The body of the benchmark; adds a pass to the row's record. An exception becomes the row's
-  /// error.
+  /// failure, and its later passes run nothing.
   void run(benchmark::State& state, const Row& row, RowRecord& record);
 
   /// Registers `rows` with Google Benchmark in place of all others and runs them. records[i] is the
@@ -48,6 +48,7 @@ class Loop {
   void profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass);
   void warn_of_missing_profile();  ///< once
   void forget();
+  void skip(benchmark::State& state, const RowRecord& record) const;
 
   Peaks& peaks_;
   Stage stage_;
@@ -60,6 +61,7 @@ class Loop {
   double first_seconds_ = 0;   ///< the first step of task_ at warm_threads_
   double steady_seconds_ = 0;  ///< the fastest warm-up step at warm_threads_
   int64_t sample_steps_ = 1;   ///< steps a sample at warm_threads_
+  int64_t batch_ = 1;          ///< iterations between Google Benchmark's checks in the last pass
 };
 
 }  // namespace fathom::benchmarks

@@ -22,6 +22,7 @@ struct Samples {
 
 /// What one pass keeps beside Google Benchmark's counters.
 struct TimedPass {
+  int64_t iterations;                           ///< that Google Benchmark asked for
   double median_us;                             ///< of a step
   std::optional<double> taken_us = {};          ///< as in Samples
   Samples samples;                              ///< empty unless row.samples
@@ -30,11 +31,18 @@ struct TimedPass {
   std::optional<double> profile_taken_us = {};  ///< a step of op_shapes, as taken_us
 };
 
+/// Why a row has no measurement.
+struct Failure {
+  std::string reason;
+  int64_t repetition = 0;  ///< the first one that failed
+};
+
 /// What the loop keeps of a row until its runs are reported.
 struct RowRecord {
   std::optional<Counters> memory;    ///< measured once, before the first pass
   std::vector<TimedPass> passes;     ///< those that did not fail, oldest first
   std::optional<StepChoice> choice;  ///< of its task
+  std::optional<Failure> failure;    ///< no pass runs after it
 };
 
 /// The result of a row. Every sink gets it once, after the last repetition.
@@ -43,7 +51,7 @@ struct RowResult {
 
   const Row* row = nullptr;
   std::optional<StepChoice> choice = {};  ///< of its task
-  std::vector<Run> failures = {};         ///< runs without a measurement
+  std::optional<Run> failure = {};        ///< without a measurement; the row then has no others
   /// The measured runs, then the runs of the op types inside the step; of each the repetitions
   /// first, then their aggregates. Counters are finite.
   std::vector<Run> runs = {};

@@ -60,7 +60,8 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
        "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)")
       ->check(names(fixtures::kPrecisionNames));
   list(app, "--fathom_backend", raw.backends,
-       "runs ops with torch, onednn, cublas, cudnn, native (default: all)");
+       "runs ops on torch, onednn, cublas, cudnn, native (default: all), steps on torch, onednn, "
+       "tuned (default: torch)");
   file(app, "--fathom_kernels", options.kernels,
        "adds rows of steps and ops on your kernels in lib<name>.so");
   file(app, "--fathom_kernel_choice", options.kernel_choice,

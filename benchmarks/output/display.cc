@@ -53,9 +53,9 @@ void Display::begin(const Context& context) {
 
 void Display::add(const RowResult& result) {
   progress_.finished(result.row->name);
-  for (const auto& run : result.failures) {
+  if (const auto& run = result.failure) {
     ++failures_;
-    std::cerr << run.benchmark_name() << ": failed: " << failure(run) << '\n';
+    std::cerr << run->benchmark_name() << ": failed: " << failure(*run) << '\n';
   }
   std::vector<Run> shown = result.runs;
   if (options_.display_aggregates_only && std::any_of(shown.begin(), shown.end(), is_aggregate)) {

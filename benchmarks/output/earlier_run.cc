@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "benchmarks/error.h"
@@ -10,18 +9,13 @@
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
 #include "benchmarks/rows/rows.h"
+#include "fixtures/files/file.h"
 
 namespace fathom::benchmarks {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw UsageError("--fathom_resume: " + path + ": " + why);
-}
-
-std::string read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 /// Google Benchmark writes rows between these lines.
@@ -57,7 +51,7 @@ FinishedRun parsed(const std::string& path, const std::string& text) try {
 EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context) {
   EarlierRun earlier;
   if (!std::filesystem::exists(path)) return earlier;
-  const std::string text = read(path);
+  const std::string text = fixtures::text_of_file(path);
   const FinishedRun run = parsed(path, text);
   expect_same(path, run, "host_name", benchmark::SystemInfo::Get().name);
   for (const auto& [key, now] : context) {

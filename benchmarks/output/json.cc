@@ -94,7 +94,12 @@ std::string failure_line(const std::string& name, int64_t repetition, const std:
   return line({{"name", name}, {"repetition", repetition}, {"reason", reason}});
 }
 
-std::string reason_in_failure(const std::string& line) { return string_in_line(line, "reason"); }
+Failure failure_in_line(const std::string& line) try {
+  const auto object = json::parse(line);
+  return {.reason = object.at("reason"), .repetition = object.at("repetition")};
+} catch (const json::exception& error) {
+  throw std::runtime_error(error.what());
+}
 
 std::string context_json(const std::map<std::string, std::string>& context) {
   return line({{"context", context}});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
+#include "benchmarks/measure/row_result.h"
 
 namespace fathom::benchmarks {
 
@@ -21,8 +22,8 @@ std::string name_in_sample(const std::string& line);
 
 /// A line of <out>.errors.jsonl: why a run has no measurement.
 std::string failure_line(const std::string& name, int64_t repetition, const std::string& reason);
-/// The reason in a line of <out>.errors.jsonl; empty for other text.
-std::string reason_in_failure(const std::string& line);
+/// What such a line says. Throws std::runtime_error for other text.
+Failure failure_in_line(const std::string& line);
 
 /// {"context": {...}}
 std::string context_json(const std::map<std::string, std::string>& context);

@@ -95,7 +95,8 @@ std::vector<Run> op_type_rows(const std::vector<Run>& runs,
                               std::span<const TimedPass> repetitions) {
   Profiles profiles;
   for (const auto& pass : repetitions) {
-    if (pass.op_types) profiles.push_back(&*pass.op_types);
+    if (!pass.op_types) return {};
+    profiles.push_back(&*pass.op_types);
   }
   std::vector<std::string> types;  // in the order of the first repetition's times
   std::set<std::string> seen;
@@ -106,11 +107,7 @@ std::vector<Run> op_type_rows(const std::vector<Run>& runs,
   }
   std::vector<Run> rows;
   for (const auto& type : types) {
-    for (const auto& run : runs) {
-      if (run.repetition_index < std::ssize(profiles)) {  // the last ones may have failed
-        rows.push_back(op_run(run, type, profiles));
-      }
-    }
+    for (const auto& run : runs) rows.push_back(op_run(run, type, profiles));
   }
   return rows;
 }

@@ -33,7 +33,7 @@ void OutputFiles::begin(const Context& context) {
 
 void OutputFiles::add(const RowResult& result) {
   if (json_) {
-    for (const auto& run : result.failures) write_failure(run);
+    if (result.failure) write_failure(*result.failure);
   }
   if (!result.samples.empty()) {
     samples_ << result.samples;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "benchmarks/output/op_type_rows.h"
 #include "benchmarks/output/sample_lines.h"
@@ -12,12 +13,10 @@ namespace {
 using Run = benchmark::BenchmarkReporter::Run;
 
 /// The passes of the row's repetitions, which are the last ones: with earlier passes Google
-/// Benchmark searches for an iteration count. Failed repetitions have no pass.
-std::vector<TimedPass> take_repetitions(RowRecord& record, int64_t repetitions) {
-  std::vector<TimedPass> passes = std::move(record.passes);
-  record = {};
-  const int64_t earlier = std::ssize(passes) - std::max<int64_t>(repetitions, 1);
-  if (earlier > 0) passes.erase(passes.begin(), passes.begin() + earlier);
+/// Benchmark searches for an iteration count.
+std::vector<TimedPass> repetitions(std::vector<TimedPass> passes) {
+  const int64_t iterations = passes.empty() ? 0 : passes.back().iterations;
+  std::erase_if(passes, [&](const TimedPass& pass) { return pass.iterations != iterations; });
   return passes;
 }
 
@@ -50,12 +49,14 @@ void Reporter::ReportRuns(const std::vector<Run>& runs) {
   const Row& row = rows_[place];
   if (pending_ && pending_->row != &row) finish();
   if (!pending_) {
-    pending_ =
-        RowResult{.row = &row,
-                  .choice = records_[place].choice,
-                  .repetitions = take_repetitions(records_[place], runs.front().repetitions)};
+    RowRecord record = std::exchange(records_[place], {});
+    pending_ = RowResult{.row = &row,
+                         .choice = std::move(record.choice),
+                         .repetitions = repetitions(std::move(record.passes))};
+    if (record.failure)
+      pending_->failure = failed_run(row, runs.front().family_index, *record.failure);
   }
-  add_runs(runs, *pending_);
+  if (!pending_->failure) add_runs(runs, *pending_);
   if (!has_aggregates(runs)) finish();
 }
 
@@ -73,15 +74,19 @@ void Reporter::finish() {
   pending_.reset();
 }
 
+Run failed_run(const Row& row, int64_t family, const Failure& why) {
+  Run run;
+  run.run_name.function_name = row.name;
+  run.run_name.time_type = std::string(kNameSuffix).substr(1);
+  run.family_index = family;
+  run.repetition_index = why.repetition;
+  fail(run, why.reason);
+  return run;
+}
+
 void add_runs(const std::vector<Run>& runs, RowResult& result) {
   std::vector<Run> measured;
-  for (const auto& run : runs) {
-    if (failed(run)) {
-      result.failures.push_back(run);
-    } else {
-      measured.push_back(cleaned(run));
-    }
-  }
+  for (const auto& run : runs) measured.push_back(cleaned(run));
   const auto op_types = op_type_rows(measured, result.repetitions);
   if (result.row->samples) result.samples += sample_lines(measured, result.repetitions);
   result.runs.insert(result.runs.end(), measured.begin(), measured.end());

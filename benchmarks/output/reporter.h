@@ -39,9 +39,12 @@ class Reporter final : public benchmark::BenchmarkReporter {
   std::optional<RowResult> pending_;  ///< waits for its aggregates
 };
 
-/// Adds `runs` to the failures and runs of `result`, and the rows of the op types in its
-/// repetitions. Drops counters that are not finite. Clears the rate flag of shares of the peak, for
-/// which Google Benchmark would print "/s".
+/// A run of `row` without a measurement.
+benchmark::BenchmarkReporter::Run failed_run(const Row& row, int64_t family, const Failure& why);
+
+/// Adds measured `runs` to those of `result`, and the rows of the op types in its repetitions.
+/// Drops counters that are not finite. Clears the rate flag of shares of the peak, for which Google
+/// Benchmark would print "/s".
 void add_runs(const std::vector<benchmark::BenchmarkReporter::Run>& runs, RowResult& result);
 
 }  // namespace fathom::benchmarks

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "benchmarks/error.h"
 #include "benchmarks/ranks/meeting.h"
 #include "fixtures/machine/child_process.h"
 #include "fixtures/machine/process_end.h"
@@ -21,8 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGrace = 5s;  // for a rank to exit by itself, or to answer after another was silent
-
-constexpr int kRowFailed = 4;  // the program's exit code
 
 }  // namespace
 
@@ -48,19 +47,19 @@ void Crew::start() {
   const auto store = fixtures::RankStore::serve(0, timeout_);
   const std::string size = std::to_string(size_);
   members_.resize(1);
-  for (int rank = 1; rank < size_; ++rank) {
-    const std::string number = std::to_string(rank);
-    const pid_t process =
-        fixtures::start_child({.arguments = options_.typed,
-                               .environment = {{"RANK", number},
-                                               {"WORLD_SIZE", size},
-                                               {"LOCAL_RANK", number},
-                                               {"LOCAL_WORLD_SIZE", size},
-                                               {"MASTER_ADDR", "127.0.0.1"},
-                                               {"MASTER_PORT", std::to_string(store.port())}}});
-    members_.push_back({.facts = members_[0].facts, .process = process});
-  }
   try {
+    for (int rank = 1; rank < size_; ++rank) {
+      const std::string number = std::to_string(rank);
+      const pid_t process =
+          fixtures::start_child({.arguments = options_.typed,
+                                 .environment = {{"RANK", number},
+                                                 {"WORLD_SIZE", size},
+                                                 {"LOCAL_RANK", number},
+                                                 {"LOCAL_WORLD_SIZE", size},
+                                                 {"MASTER_ADDR", "127.0.0.1"},
+                                                 {"MASTER_PORT", std::to_string(store.port())}}});
+      members_.push_back({.facts = members_[0].facts, .process = process});
+    }
     join(store, "127.0.0.1");
   } catch (const std::exception&) {
     end(0);
@@ -205,7 +204,7 @@ std::vector<Answer> Crew::answers(const Row& row, const std::exception* own) {
       lost_ = lost + ", in " + row.name;
       warn_(lost_);  // at once: a launcher may end this process now
     }
-    end(kRowFailed);
+    end(kBenchmarkFailed);
     throw std::runtime_error(lost);
   }
   for (const auto kind : {Answer::Kind::kFailed, Answer::Kind::kCutOff}) {

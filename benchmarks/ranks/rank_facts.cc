@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "fixtures/files/file.h"
+#include "fixtures/files/text.h"
 #include "fixtures/machine/cpus.h"
 #include "fixtures/random.h"
 #include "git_commit.h"
@@ -18,13 +19,6 @@ std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
-}
-
-std::string first_line_of(const char* path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
-  return line;
 }
 
 /// The arguments, without the path of the program.
@@ -44,13 +38,14 @@ std::string hash(const std::vector<Row>& rows) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, cpu, cpus, build, options, rows)
 
 RankFacts own_facts(const Options& options, const std::vector<Row>& rows) {
-  return {.host = host_name(),
-          .machine = first_line_of("/proc/sys/kernel/random/boot_id"),
-          .cpu = fixtures::cpu_model(),
-          .cpus = fixtures::usable_cpus(),
-          .build = std::string(FATHOM_GIT_COMMIT) + " with LibTorch " + TORCH_VERSION,
-          .options = arguments(options),
-          .rows = hash(rows)};
+  return {
+      .host = host_name(),
+      .machine = fixtures::first_line(fixtures::text_of_file("/proc/sys/kernel/random/boot_id")),
+      .cpu = fixtures::cpu_model(),
+      .cpus = fixtures::usable_cpus(),
+      .build = std::string(FATHOM_GIT_COMMIT) + " with LibTorch " + TORCH_VERSION,
+      .options = arguments(options),
+      .rows = hash(rows)};
 }
 
 std::string text(const RankFacts& facts) { return nlohmann::json(facts).dump(); }

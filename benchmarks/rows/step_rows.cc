@@ -138,7 +138,7 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
                 },
             .rates = {.flops = true,
                       .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
-            .profiling = graph ? Profiling::kNone : profiling(options),  // a replay calls no ops
+            .profiling = profiling(options),
             .memory = measures_memory ? memory : std::function<Counters()>{},
             .cuda_graph = graph,
             .cost = rough_cost(workload, step),

@@ -5,14 +5,21 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <stdexcept>
 
 namespace fathom::benchmarks {
 namespace {
 
-// In place sums grow with every call: by 2^64 in so many, if there are two ranks.
-constexpr int kCallsPerFill = 32;
+/// Sums in place grow by the number of ranks with every call. After so many, those of numbers_of()
+/// are still below the largest fp32 number, 2^128.
+int calls_per_fill(int ranks) {
+  constexpr double kMost = 32;
+  constexpr double kLog2Growth = 124;
+  return static_cast<int>(std::min(kMost, kLog2Growth / std::log2(ranks)));
+}
 
 /// Integers from 0 to 15, of which sums over many ranks are exact in fp32: [elements].
 at::Tensor numbers_of(int rank, int64_t elements) {
@@ -45,7 +52,7 @@ class CollectiveTask final : public RankTask {
   void run() override {
     switch (collective_) {
       case Collective::kAllReduce:
-        if (++calls_ % kCallsPerFill == 0) data_.copy_(source_);
+        if (++calls_ % calls_per_fill_ == 0) data_.copy_(source_);
         return group().all_reduce(data_);
       case Collective::kAllGather:
         return group().all_gather(result_, data_);
@@ -122,6 +129,7 @@ class CollectiveTask final : public RankTask {
   at::Tensor source_;  ///< of this rank
   at::Tensor data_;    ///< its copy, in which all_reduce and broadcast leave their result
   at::Tensor result_;  ///< of the others
+  int calls_per_fill_ = calls_per_fill(ranks());
   int calls_ = 0;
   StepCounts counts_;
 };

@@ -42,6 +42,7 @@ Expected on_libtorch(const models::WorkloadRow& row, const models::StepOptions& 
 /// Steps in one layout.
 struct Trial {
   models::Layout layout;
+  bool cuda_graph = false;  ///< whether the timed step was captured as one
   std::vector<StepResults> first = {};
   ops::Round round = {};  ///< a step on each batch
   double us = 0;          ///< of a step on the fastest kernels so far
@@ -56,18 +57,16 @@ class Trials {
       : kernels_(kernels), row_(row), options_(options), cuda_graph_(cuda_graph) {}
 
   /// Captures the step of the last trial if graphs are wanted and possible.
-  void capture() {
+  void capture(Trial& trial) {
     if (!cuda_graph_) return;
     try {
       step_->capture();
+      trial.cuda_graph = true;
     } catch (const std::runtime_error&) {
-      cuda_graph_ = false;
-      build(options_.layout);
+      build(trial.layout);
+      for (int i = 0; i < models::kBatches; ++i) step_->run();
     }
   }
-
-  /// Whether steps are wanted as CUDA graphs, and so far could be captured.
-  bool cuda_graph() const { return cuda_graph_; }
 
   Trial run_each_batch(models::Layout layout) {
     build(layout);
@@ -90,9 +89,9 @@ class Trials {
         fixtures::synchronize(options_.device);
         ++steps;
       } while (seconds_since(begin) < kLeastSeconds);
+      const double seconds = seconds_since(begin);
       const double taken_seconds = taken.seconds().all().value_or(0);
-      return Timing{.us = seconds_since(begin) / steps * 1e6,
-                    .taken_us = taken_seconds / steps * 1e6};
+      return Timing{.us = seconds / steps * 1e6, .taken_us = taken_seconds / steps * 1e6};
     });
     kernels_.take_turns(true);
     return us;
@@ -130,11 +129,11 @@ class Trials {
 /// Chooses the layout and the kernels. Returns the trial of the layout.
 Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
   Trial best = std::move(contiguous);
-  steps.capture();
+  steps.capture(best);
   if (has_convolutions) {
     best.us = steps.step_us();
     Trial other = steps.run_each_batch(models::Layout::kChannelsLast);
-    steps.capture();
+    steps.capture(other);
     other.us = steps.step_us();
     if (other.us < best.us) best = std::move(other);
   }
@@ -162,7 +161,7 @@ InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRo
                          const StepChoice* recorded) {
   const Expected expected = on_libtorch(row, options);
   kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
-  Trials steps(kernels, row, options, recorded != nullptr ? recorded->cuda_graph : cuda_graph);
+  Trials steps(kernels, row, options, cuda_graph);
   Trial trial = steps.run_each_batch(recorded != nullptr ? recorded->layout : options.layout);
   double seconds = 0;
   if (kernels.chooses && recorded == nullptr) {
@@ -172,7 +171,9 @@ InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRo
   }
   expect_same_results(expected.steps, expected.rounded, trial.first, options.precision);
   InstalledKernels installed{.flops = expected.flops};
-  StepChoice choice{.layout = trial.layout, .cuda_graph = steps.cuda_graph(), .seconds = seconds};
+  StepChoice choice{.layout = trial.layout,
+                    .cuda_graph = recorded != nullptr ? recorded->cuda_graph : trial.cuda_graph,
+                    .seconds = seconds};
   if (kernels.settle) choice.kernels = kernels.settle(trial.round.number);
   if (kernels.chooses) installed.choice = std::move(choice);
   return installed;

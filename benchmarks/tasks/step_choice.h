@@ -14,7 +14,7 @@ struct StepChoice {
   models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
   bool cuda_graph = false;                              ///< whether the step is captured as one
   std::vector<ops::ChosenKernel> kernels = {};
-  double seconds = 0;  ///< that the choice took
+  double seconds = 0;  ///< of the steps that only compared kernels and layouts
 };
 
 /// By the name of the row, without kNameSuffix.

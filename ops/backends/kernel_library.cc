@@ -3,7 +3,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "fixtures/machine/forked_text.h"
 #include "fixtures/machine/process_end.h"
 #include "ops/backends/replaced_operators.h"
 #include "ops/core/backend.h"
@@ -91,30 +91,8 @@ std::string loaded_kernels(const std::string& path) {
 
 /// The same in a process of its own. Throws std::runtime_error where that process dies.
 std::string kernels_elsewhere(const std::string& path) {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0)
-    throw std::runtime_error(std::string("cannot open a pipe: ") + std::strerror(errno));
-  const pid_t child = fork();
-  if (child < 0)
-    throw std::runtime_error(std::string("cannot start a process: ") + std::strerror(errno));
-  if (child == 0) {
-    alarm(kLoadSeconds);
-    const std::string text = loaded_kernels(path);
-    for (std::size_t written = 0; written < text.size();) {
-      const auto more = write(ends[1], text.data() + written, text.size() - written);
-      if (more <= 0) break;
-      written += static_cast<std::size_t>(more);
-    }
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string text;
-  std::array<char, 4096> part{};
-  for (ssize_t size = 0; (size = read(ends[0], part.data(), part.size())) > 0;)
-    text.append(part.data(), static_cast<std::size_t>(size));
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
+  const auto [text, status] =
+      fixtures::forked_text([&] { return loaded_kernels(path); }, kLoadSeconds);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
   throw std::runtime_error("the process that loaded it ended with " +
                            fixtures::process_end(status));

@@ -61,7 +61,8 @@ void choose() {
   }
   for (auto* one : progress().operators) {
     one->keep_chosen();
-    if (one->is_replaced() && replaced.contains(one->forward())) replaced.insert(one->name());
+    if (one->is_replaced() && one->forward() != nullptr && replaced.contains(one->forward()))
+      replaced.insert(one->name());
   }
 }
 

@@ -44,8 +44,9 @@ enum class Choice {
   kFastest,  ///< the fastest, LibTorch's included: calls with one key take turns and are timed
 };
 
-/// Registers the replacements for the rest of the process. With `recorded`, the kernels of an
-/// earlier choice, Choice::kFastest times nothing: a call that is not among them runs LibTorch's.
+/// Registers the replacements for the rest of the process; a second call changes nothing. With
+/// `recorded`, the kernels of an earlier choice, Choice::kFastest times nothing: a call that is not
+/// among them runs LibTorch's.
 void replace_operators(const std::vector<Replacement>& replacements, Choice choice,
                        const std::vector<ChosenKernel>* recorded = nullptr);
 
@@ -62,7 +63,7 @@ Round end_round();
 /// Ends the choice and returns the kernels of the calls in a round. Operators that run LibTorch's
 /// kernels, or save less than it costs to replace them, lose their replacements. Of the other
 /// operators, calls that were not in the round run LibTorch's kernel from then on.
-std::vector<ChosenKernel> end_choice(int round = 0);
+std::vector<ChosenKernel> end_choice(int round);
 
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.
 void without_replacement_warning(const std::function<void()>& registrations);

@@ -129,13 +129,15 @@ TEST_F(Explain, RanksFindingsByTheirSaving) {
 
 TEST_F(Explain, SavesNoMoreThanTheStepSpends) {
   profiled.shapes[1].seconds -= 2 * 100e-6;  // the two gradients: 300 us, of which 260 stay
-  const auto found = findings(explained(), 9);
-  const auto kernel = std::find_if(found.begin(), found.end(), [](const Finding& one) {
-    return one.words.find("wgrad") != std::string::npos;
-  });
-  ASSERT_NE(kernel, found.end());
-  EXPECT_NEAR(kernel->saving_us, 40, 1e-9);
-  EXPECT_NE(kernel->words.find("which bounds the saving"), std::string::npos);
+  double saved = 0;
+  std::string words;
+  for (const auto& one : findings(explained(), 9)) {
+    if (one.kind != "kernel" || one.words.find("grad") == std::string::npos) continue;
+    saved += one.saving_us;
+    words += one.words;
+  }
+  EXPECT_NEAR(saved, 40, 1e-9) << "each has a faster kernel; together they would save 130 us";
+  EXPECT_NE(words.find("which bounds the saving"), std::string::npos);
 }
 
 TEST_F(Explain, ReportsLinesThatTakeLongerInTheStep) {

@@ -251,6 +251,15 @@ TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
   EXPECT_LE(bytes, 1e9);
 }
 
+/// A replay calls no ops.
+TEST_F(TimedLoop, DoesNotProfileCudaGraphs) {
+  Row graph = row(std::chrono::milliseconds(200));
+  graph.profiling = Profiling::kOpTypes;
+  graph.cuda_graph = true;
+  EXPECT_FALSE(time({graph}).at(0).counters.contains("forward_us"));
+  EXPECT_FALSE(records[0].passes.back().op_types);
+}
+
 TEST_F(TimedLoop, LeavesOutTheMemoryOfCudaGraphs) {
   Row graph = row(std::chrono::milliseconds(300));
   if (!time({graph}).at(0).counters.contains("peak_memory_bytes"))
@@ -296,6 +305,48 @@ TEST_F(TimedLoop, ReportsAnInfiniteLastStepAsAnError) {
   const auto runs = time({row(std::chrono::milliseconds(1), 1, 0, /*ends_finite=*/false)});
   ASSERT_TRUE(failed(runs.at(0)));
   EXPECT_EQ(failure(runs[0]), "the loss is not finite");
+}
+
+/// Fails in the third pass, in its first step or after the last one.
+class FailingTask final : public Task {
+ public:
+  explicit FailingTask(bool in_a_step) : in_a_step_(in_a_step) {}
+  void run() override {
+    if (in_a_step_ && finished_passes_ == 2) throw std::runtime_error("a step failed");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  void check() override {}
+  void check_finite() override {
+    if (++finished_passes_ == 3) throw std::runtime_error("the loss is not finite");
+  }
+  StepCounts counts() const override { return {}; }
+
+ private:
+  bool in_a_step_;
+  int finished_passes_ = 0;
+};
+
+void initialize(std::vector<std::string> arguments) {
+  std::vector<char*> pointers;
+  for (auto& one : arguments) pointers.push_back(one.data());
+  auto count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+}
+
+/// With errors in some repetitions only, Google Benchmark 1.7.1 ends the process.
+TEST_F(TimedLoop, EndsARowWithTheFirstRepetitionThatFails) {
+  initialize({"tests", "--benchmark_repetitions=5", "--benchmark_min_time=0.01"});
+  for (const bool in_a_step : {false, true}) {
+    Row failing = row({});
+    failing.subject += std::to_string(in_a_step);
+    failing.make = [=](const Row&) { return std::make_unique<FailingTask>(in_a_step); };
+    time({failing});
+    ASSERT_TRUE(records[0].failure);
+    EXPECT_EQ(records[0].failure->reason, in_a_step ? "a step failed" : "the loss is not finite");
+    EXPECT_EQ(records[0].failure->repetition, 2);
+    EXPECT_EQ(records[0].passes.size(), 2U);
+  }
+  initialize({"tests", "--benchmark_repetitions=1", "--benchmark_min_time=0.5"});
 }
 
 TEST_F(TimedLoop, BuildsANewTaskAfterAnError) {

@@ -51,12 +51,16 @@ class Reports : public testing::Test {
     return {made};
   }
   /// A pass with steps of `us` microseconds; matmul takes half of the time.
-  static TimedPass pass(double us) {
+  static TimedPass pass(double us, int64_t iterations = 100) {
     const double seconds = us * 1e-6;
     StepProfile profile{.steps = 1, .cpu_seconds = seconds, .ops = {}, .series = {}};
     profile.ops.seconds = seconds;
     profile.ops.ops = {{.type = "matmul", .op_class = {}, .count = 1, .seconds = seconds / 2}};
-    return {.median_us = us, .samples = {}, .op_types = profile, .op_shapes = {}};
+    return {.iterations = iterations,
+            .median_us = us,
+            .samples = {},
+            .op_types = profile,
+            .op_shapes = {}};
   }
   std::vector<std::string> names() const {
     std::vector<std::string> found;
@@ -88,13 +92,24 @@ TEST_F(Reports, JoinRepetitionsAndAggregates) {
   EXPECT_EQ(names(), (std::vector<std::string>{"second", "second", "second", "second_mean"}));
 }
 
-TEST_F(Reports, ExpectNoAggregatesOfASingleMeasuredRun) {
+TEST_F(Reports, DropTheRunsOfARowThatFailed) {
+  records[0].failure = {.reason = "no memory", .repetition = 1};
+  reporter.ReportRuns(repeated(0, 3));
+  reporter.ReportRuns(mean(0, 3));
+  ASSERT_EQ(sink.results.size(), 1U);
+  EXPECT_TRUE(sink.results[0].runs.empty());
+  const auto& run = sink.results[0].failure.value();
+  EXPECT_EQ(failure(run), "no memory");
+  EXPECT_EQ(run.repetition_index, 1);
+}
+
+TEST_F(Reports, ExpectNoAggregatesOfARowThatFailedAtFirst) {
   auto runs = repeated(0, 2);
-  fail(runs[1], "no memory");
+  for (auto& run : runs) fail(run, "no memory");
+  records[0].failure = {.reason = "no memory"};
   reporter.ReportRuns(runs);
   ASSERT_EQ(sink.results.size(), 1U);
-  EXPECT_EQ(sink.results[0].runs.size(), 1U);
-  EXPECT_EQ(failure(sink.results[0].failures.at(0)), "no memory");
+  EXPECT_EQ(failure(sink.results[0].failure.value()), "no memory");
 }
 
 TEST_F(Reports, MayHaveAggregatesOnly) {
@@ -112,7 +127,7 @@ TEST_F(Reports, KeepRowsWithoutAggregates) {
 }
 
 TEST_F(Reports, UseTheLastPassesOfTheirOwnRow) {
-  for (const double us : {1, 2, 10, 20}) records[0].passes.push_back(pass(us));
+  records[0].passes = {pass(1, 1), pass(2, 10), pass(10), pass(20)};
   for (const double us : {3, 30, 40}) records[1].passes.push_back(pass(us));  // interleaved
   reporter.ReportRuns(repeated(0, 2));
   reporter.ReportRuns(mean(0, 2));
@@ -150,7 +165,7 @@ TEST_F(Reports, HaveFiniteCountersOnly) {
 TEST_F(Reports, HaveSamplesOfRowsThatKeepThem) {
   rows[0].samples = true;
   for (const auto& us : {std::vector<double>{1, 2}, std::vector<double>{3, 4}}) {
-    TimedPass made = pass(2);
+    TimedPass made = pass(2, /*iterations=*/static_cast<int64_t>(us[0]));
     made.samples = {.steps_per_sample = 5, .us = us};
     for (auto& record : records) record.passes.push_back(made);
   }

@@ -62,7 +62,7 @@ TEST(ReplacedOperators, TakeTurnsThenRunTheFastest) {
     EXPECT_EQ(slow_calls, 11);
     at::cosh(at::ones({4}));
     EXPECT_EQ(slow_calls, 12) << "the kernels take turns at each shape";
-    end_choice();
+    end_choice(/*round=*/0);
     const int timed = slow_calls;
     EXPECT_EQ(at::cosh(x).sum().item<double>(), 3) << "LibTorch's is faster";
     EXPECT_EQ(slow_calls, timed);
@@ -109,7 +109,7 @@ TEST(ReplacedOperators, StayLibTorchsWhereTooFewCallsWereTimed) {
     replace_operators({{"cosh", fast}}, Choice::kFastest);
     const at::Tensor large = at::zeros({1 << 22});
     EXPECT_EQ(at::cosh(large)[0].item<double>(), 5);
-    const auto kernels = end_choice();
+    const auto kernels = end_choice(/*round=*/0);
     EXPECT_EQ(at::cosh(large)[0].item<double>(), 1);
     EXPECT_TRUE(kernels.at(0).us.empty());
   });
@@ -122,7 +122,7 @@ TEST(ReplacedOperators, OfAGradientStayWithTheForwardPass) {
     replace_operators({{"cosh", fast}, gradient}, Choice::kFastest);
     call_cosh(at::zeros({1 << 22}));
     at::sinh(at::zeros({4}));
-    end_choice();
+    end_choice(/*round=*/0);
     EXPECT_EQ(replaced_operators(), (std::set<std::string>{"cosh", "sinh"}));
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 20);
   });
@@ -135,7 +135,7 @@ TEST(ReplacedOperators, OfAGradientEndWithTheForwardPass) {
     replace_operators({{"cosh", slow}, gradient}, Choice::kFastest);
     call_cosh(at::zeros({4}));
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 20);
-    end_choice();
+    end_choice(/*round=*/0);
     EXPECT_TRUE(replaced_operators().empty());
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 0);
   });
@@ -153,7 +153,7 @@ TEST(ReplacedOperators, AreTakenBackWhereNoCallRanOne) {
   in_own_process([] {
     replace_operators({{"cosh", fast}, {"sinh", slow}}, Choice::kFirst);
     at::cosh(at::zeros({4}));
-    end_choice();
+    end_choice(/*round=*/0);
     EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 20);
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 0);
     EXPECT_EQ(slow_calls, 0);
@@ -165,7 +165,7 @@ TEST(ReplacedOperators, AreNotTimedAfterTheChoice) {
     replace_operators({{"cosh", fast}}, Choice::kFastest);
     const at::Tensor large = at::zeros({1 << 22});
     call_cosh(large);
-    end_choice();
+    end_choice(/*round=*/0);
     EXPECT_EQ(at::cosh(large)[0].item<double>(), 5) << "filling is faster than LibTorch's";
     EXPECT_EQ(at::cosh(at::zeros({1 << 23}))[0].item<double>(), 1) << "a new shape";
   });
@@ -197,7 +197,7 @@ TEST(ReplacedOperators, ReturnTheChoice) {
     replace_operators({cosh_on("slow", slow), cosh_on("fast", fast)}, Choice::kFastest);
     call_cosh(at::zeros({2}));
     call_cosh(at::zeros({1 << 22}));
-    const auto kernels = end_choice();
+    const auto kernels = end_choice(/*round=*/0);
     at::cosh(at::ones({1 << 22}));
     ASSERT_EQ(kernels.size(), 2);
     EXPECT_EQ(kernels[0].op, "cosh");
@@ -220,7 +220,7 @@ TEST(ReplacedOperators, RepeatARecordedChoice) {
     EXPECT_EQ(slow_calls, 1) << "it takes no turns";
     EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 3) << "a call that is not recorded";
     EXPECT_FALSE(end_round().undecided);
-    const auto chosen = end_choice();
+    const auto chosen = end_choice(/*round=*/0);
     ASSERT_EQ(chosen.size(), 1);
     EXPECT_EQ(chosen[0].calls, 1);
     EXPECT_EQ(chosen[0].us.at("torch"), 9);

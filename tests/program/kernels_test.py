@@ -155,9 +155,10 @@ def test_in_this_process_it_runs_alone(tmp_path, library):
     assert measured(out)[STEP + "none"]["label"] == "replaced:addmm"
 
 
-def test_explain_lists_the_library(tmp_path, library):
+@pytest.mark.parametrize("backends", [(), ("--fathom_backend=onednn",)])
+def test_explain_lists_the_library(tmp_path, library, backends):
     out = tmp_path / "out.json"
-    explain = [*QUICK, "--fathom_explain=autoenc/infer", f"--benchmark_out={out}"]
+    explain = [*QUICK, "--fathom_explain=autoenc/infer", f"--benchmark_out={out}", *backends]
     result = run(*explain, f"--fathom_kernels={library('none')}")
     assert result.returncode == 0, result.stderr
     (explanation,) = read_json(f"{out}.explain.json")["explanations"]
