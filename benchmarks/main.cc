@@ -17,6 +17,7 @@
 #include "benchmarks/isolate/isolation.h"
 #include "benchmarks/machine/machine.h"
 #include "benchmarks/measure/loop.h"
+#include "benchmarks/options/files.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/options/options.h"
@@ -70,6 +71,7 @@ Options resolved_options(int argc, char** argv) {
   resolve_study(options);
   resolve_isolation(options);
   resolve_for_machine(options);
+  refuse_shared_files(options);
   return options;
 }
 
@@ -105,9 +107,13 @@ int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
 }
 
 int record(const std::vector<Row>& rows, const std::string& directory, Progress& progress) {
-  record_shapes(rows, directory, [&](const std::string& what) { progress.note(what); });
+  const bool recorded =
+      record_shapes(rows, directory, [&](const std::string& what) { progress.note(what); });
   progress.wipe();
-  return kOk;
+  if (recorded) return kOk;
+  std::cerr << "fathom_bench: --fathom_record: no step matches the filter, expected one as "
+               "--benchmark_filter=^vgg/\n";
+  return kNothingMatched;
 }
 
 /// The rows of `chosen` that the earlier run did not finish.
@@ -293,11 +299,11 @@ int run(int argc, char** argv) {
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
     drop_refused(chosen, vendor_refusal, options.data.warn);
   if (chosen.empty()) return nothing_matched(filter, all);
-  if (!lists_tests(options.google_benchmark)) check_isolation(options, chosen);
-  if (options.place && options.place->rank > 0) {
-    return lists_tests(options.google_benchmark) ? kOk : follow(*options.place, options, chosen);
-  }
-  if (!options.record.empty()) return record(chosen, options.record, progress);
+  const bool lists = lists_tests(options.google_benchmark);
+  if (!lists) check_isolation(options, chosen);
+  if (options.place && options.place->rank > 0)
+    return lists ? kOk : follow(*options.place, options, chosen);
+  if (!options.record.empty() && !lists) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);
 }
 

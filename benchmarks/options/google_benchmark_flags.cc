@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
+
+#include "benchmarks/error.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -59,7 +63,28 @@ bool uses_colors(const std::vector<std::string>& arguments) {
 int repetitions(const std::vector<std::string>& arguments) {
   const std::string number =
       google_benchmark_value(arguments, "--benchmark_repetitions", "BENCHMARK_REPETITIONS", "1");
-  return std::max(1, std::atoi(number.c_str()));
+  return std::atoi(number.c_str());
+}
+
+void check_google_benchmark_values(const std::vector<std::string>& arguments) {
+  const auto refuse = [](const std::string& flag, const std::string& value, const char* expected) {
+    throw UsageError(flag + '=' + value + ": expected " + expected);
+  };
+  const std::string count =
+      google_benchmark_value(arguments, "--benchmark_repetitions", "BENCHMARK_REPETITIONS", "1");
+  if (std::atoi(count.c_str()) < 1) refuse("--benchmark_repetitions", count, "an integer from 1");
+  const std::string least =
+      google_benchmark_value(arguments, "--benchmark_min_time", "BENCHMARK_MIN_TIME", "0.5");
+  const double number = std::strtod(least.c_str(), nullptr);
+  if (!std::isfinite(number) || number < 0)
+    refuse("--benchmark_min_time", least, "a number of seconds from 0");
+  for (const auto& [flag, variable] :
+       {std::pair{"--benchmark_format", "BENCHMARK_FORMAT"},
+        std::pair{"--benchmark_out_format", "BENCHMARK_OUT_FORMAT"}}) {
+    const std::string format = google_benchmark_value(arguments, flag, variable, "json");
+    if (format != "console" && format != "json" && format != "csv")
+      refuse(flag, format, "console, json or csv");
+  }
 }
 
 const std::vector<std::string>& google_benchmark_flags() {

@@ -23,6 +23,9 @@ bool uses_colors(const std::vector<std::string>& arguments);
 /// How often each row is measured (--benchmark_repetitions).
 int repetitions(const std::vector<std::string>& arguments);
 
+/// Throws UsageError for values of which Google Benchmark does not say what is wrong.
+void check_google_benchmark_values(const std::vector<std::string>& arguments);
+
 /// Every flag of Google Benchmark 1.7.1.
 const std::vector<std::string>& google_benchmark_flags();
 

@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <span>
 #include <sstream>
 
@@ -28,6 +31,28 @@ CLI::Option* list(CLI::App& app, const char* flag, Values& values, const char* h
 template <typename Value>
 CLI::Option* file(CLI::App& app, const char* flag, Value& value, const char* help) {
   return app.add_option(flag, value, help)->option_text("FILE");
+}
+
+/// CLI11's own validators would print the limits of the type, 300 digits long.
+CLI::Validator positive_number() {
+  const auto refusal = [](const std::string& typed) -> std::string {
+    double number = 0;
+    const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
+    const bool whole = error == std::errc() && end == typed.data() + typed.size();
+    if (whole && number > 0 && std::isfinite(number)) return {};
+    return "found " + typed + ", expected a number above 0";
+  };
+  return {refusal, ""};
+}
+
+CLI::Validator unsigned_integer() {
+  const auto refusal = [](const std::string& typed) -> std::string {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
+    if (error == std::errc() && end == typed.data() + typed.size()) return {};
+    return "found " + typed + ", expected an integer from 0 to 2^64 - 1";
+  };
+  return {refusal, ""};
 }
 
 CLI::Validator names(std::span<const std::string_view> table) {
@@ -60,8 +85,7 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
        "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)")
       ->check(names(fixtures::kPrecisionNames));
   list(app, "--fathom_backend", raw.backends,
-       "runs ops on torch, onednn, cublas, cudnn, native (default: all), steps on torch, onednn, "
-       "tuned (default: torch)");
+       "backends of ops (default: all) and of steps (default: torch)");
   file(app, "--fathom_kernels", options.kernels,
        "adds rows of steps and ops on your kernels in lib<name>.so");
   file(app, "--fathom_kernel_choice", options.kernel_choice,
@@ -91,10 +115,10 @@ void declare_conditions(CLI::App& app, Options& options, RawOptions& raw) {
   app.add_option("--fathom_bucket_mb", options.bucket_mb,
                  "sets the MiB of gradients that ranks reduce at once (default: 25)")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   app.add_option("--fathom_seed", options.seed, "seeds weights, data and dropout (default: 0)")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(unsigned_integer());
   app.add_option("--fathom_data", raw.data,
                  "reads data sets from sub-folders of DIR (default: synthetic data)")
       ->option_text("DIR");
@@ -127,15 +151,15 @@ void declare_robustness(CLI::App& app, Options& options, RawOptions& raw) {
   app.add_option("--fathom_limit_seconds", options.limit_seconds,
                  "limits a row's time; implies --fathom_isolate (default: 3600)")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   app.add_option("--fathom_limit_gb", options.limit_gb,
                  "limits a row's memory; implies --fathom_isolate (default: all free)")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   app.add_option("--fathom_rank_seconds", options.rank_seconds,
                  "limits the wait for another rank (default: 120)")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   choice(app, "--fathom_machine_check", raw.machine_check, kMachineCheckNames,
          "checks for what makes times unreliable: warns, exits, or skips the check (default: "
          "warn)");

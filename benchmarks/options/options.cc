@@ -148,6 +148,7 @@ void convert(const RawOptions& raw, Options& options) {
 /// Benchmark writes files in other formats itself.
 void take_outputs(Options& options) {
   auto& arguments = options.google_benchmark;
+  check_google_benchmark_values(arguments);
   options.console = google_benchmark_value(arguments, "--benchmark_format", "BENCHMARK_FORMAT",
                                            "console") == "console";
   options.display_aggregates_only = displays_aggregates_only(arguments);

@@ -194,6 +194,10 @@ void resolve_backends(const Options& options) {
   }
 }
 
+constexpr std::array<Conflict, 1> kRecordedConflicts{{
+    {"--fathom_record", "which records fp32 steps at the workloads' batch sizes"},
+}};
+
 constexpr std::array<Conflict, 2> kLibraryConflicts{{
     {"--fathom_study", "whose rows are the same on every machine"},
     {"--fathom_record", "which records the ops of LibTorch"},
@@ -262,6 +266,9 @@ void resolve_for_machine(Options& options) {
   resolve_precisions(options);
   resolve_backends(options);
   resolve_library(options);
+  for (const char* flag : {"--fathom_batch", "--fathom_precision"}) {
+    if (options.was_typed(flag)) refuse_conflicts(flag, kRecordedConflicts, options);
+  }
   resolve_graphs_and_layout(options);
   resolve_data(options);
 }

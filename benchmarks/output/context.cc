@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 
+#include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/output/build_info.h"
 #include "fixtures/machine/cpus.h"
 #include "git_commit.h"
@@ -128,6 +129,12 @@ ContextEntries context(const Options& options) {
       {"fathom_layout", std::string(name(options.layout))},
       {"fathom_malloc", std::string(name(options.malloc))},
       {"fathom_mkl", std::string(name(options.mkl))},
+      {"fathom_memory", options.memory ? "on" : "off"},
+      {"fathom_profile", options.profile ? "on" : "off"},
+      {"fathom_samples", options.samples.empty() ? "off" : "on"},
+      {"fathom_study",
+       options.study ? std::string(kStudyNames[static_cast<std::size_t>(*options.study)]) : ""},
+      {"repetitions", std::to_string(repetitions(options.google_benchmark))},
       {"seed", std::to_string(options.seed)},
       {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
       {"rom", options.data.rom.string()},

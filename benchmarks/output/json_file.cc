@@ -69,6 +69,10 @@ JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
   }
 }
 
+JsonFile::~JsonFile() {
+  if (part_ != path_) unlink(part_.c_str());  // there is one if no row was written
+}
+
 void JsonFile::begin(const benchmark::BenchmarkReporter::Context& context,
                      const std::string& rows) {
   writer_.SetOutputStream(&text_);

@@ -18,6 +18,9 @@ class JsonFile {
  public:
   /// Throws UsageError where the file cannot be created.
   explicit JsonFile(const std::string& path);
+  ~JsonFile();
+  JsonFile(const JsonFile&) = delete;
+  JsonFile& operator=(const JsonFile&) = delete;
 
   /// `rows` is the JSON text of an earlier run's rows.
   void begin(const benchmark::BenchmarkReporter::Context& context, const std::string& rows = {});

@@ -14,10 +14,12 @@ OutputFiles::OutputFiles(const Options& options, EarlierRun earlier)
     json_.emplace(out_);
     std::error_code none_there;  // of an earlier run
     std::filesystem::remove(errors_path(), none_there);
+    std::filesystem::remove(out_ + ".explain.json", none_there);
     if (options.resume) {
       choices_ = finished_choices(kernels_path(out_), earlier_);
     } else {
       std::filesystem::remove(kernels_path(out_), none_there);
+      if (samples_path_.empty()) std::filesystem::remove(out_ + ".samples.jsonl", none_there);
     }
   }
   if (!samples_path_.empty()) {

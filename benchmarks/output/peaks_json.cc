@@ -1,11 +1,13 @@
 #include "benchmarks/output/peaks_json.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
+#include "fixtures/machine/cpus.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -77,13 +79,21 @@ std::vector<std::string> peak_doubts(const std::vector<Row>& rows, Peaks& peaks)
 
 std::map<std::string, Peak> read_peaks(const std::string& path) {
   std::map<std::string, Peak> peaks;
-  for (const auto& [key, value] : context_in_file(path)) {
+  if (!std::filesystem::exists(path))
+    throw UsageError("--fathom_peaks=" + path + ": does not exist");
+  const auto context = context_in_file(path);
+  const auto cpu = context.find("cpu");  // absent in what write_peaks() writes
+  if (cpu != context.end() && cpu->second != fixtures::cpu_model()) {
+    throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + cpu->second +
+                     ", this machine is " + fixtures::cpu_model());
+  }
+  for (const auto& [key, value] : context) {
     if (!key.starts_with("peak_")) continue;
     if (const Peak peak = parsed(value); peak.rate > 0) peaks[key] = peak;
   }
   if (peaks.empty()) {
     throw UsageError("--fathom_peaks=" + path +
-                     ": no peak_... in its context, expected a file of --benchmark_out");
+                     ": no peak_... in its context, expected a JSON file of --benchmark_out");
   }
   return peaks;
 }

@@ -4,11 +4,24 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "benchmarks/error.h"
 #include "models/recorded.h"
 
 namespace fathom::benchmarks {
+namespace {
+
+void make_folder(const std::string& directory) {
+  std::error_code refused;
+  std::filesystem::create_directories(directory, refused);
+  if (refused) {
+    throw UsageError("--fathom_record=" + directory + ": no such folder, and none can be made (" +
+                     refused.message() + ")");
+  }
+}
+
+}  // namespace
 
 std::optional<fixtures::Device> recording_device(const std::vector<Row>& rows,
                                                  std::string_view workload) {
@@ -20,13 +33,15 @@ std::optional<fixtures::Device> recording_device(const std::vector<Row>& rows,
   return device;
 }
 
-void record_shapes(const std::vector<Row>& rows, const std::string& directory,
+bool record_shapes(const std::vector<Row>& rows, const std::string& directory,
                    const std::function<void(const std::string&)>& note) {
   fixtures::set_threads(fixtures::usable_cores());
+  bool recorded = false;
   for (const auto& workload : models::workloads()) {
     const std::string name(workload.name);
     const auto device = recording_device(rows, name);
     if (!device) continue;
+    if (!std::exchange(recorded, true)) make_folder(directory);
     note("recording " + name);
     const auto path = std::filesystem::path(directory) / (name + ".json");
     // An earlier file is kept until the recording, which takes seconds, has succeeded.
@@ -39,6 +54,7 @@ void record_shapes(const std::vector<Row>& rows, const std::string& directory,
                        " cannot be written (" + std::strerror(errno) + ")");
     }
   }
+  return recorded;
 }
 
 }  // namespace fathom::benchmarks

@@ -17,9 +17,9 @@ std::optional<fixtures::Device> recording_device(const std::vector<Row>& rows,
 
 /// Runs a training step and an inference step of each workload in `rows`, on recording_device() in
 /// fp32 with all usable cores, and writes the ops that they ran to <directory>/<workload>.json.
-/// Calls `note` with a status line for each workload. Throws UsageError for a file that cannot be
-/// written.
-void record_shapes(const std::vector<Row>& rows, const std::string& directory,
+/// Calls `note` with a status line for each workload. Returns whether there is one. Throws
+/// UsageError for a file that cannot be written.
+bool record_shapes(const std::vector<Row>& rows, const std::string& directory,
                    const std::function<void(const std::string&)>& note);
 
 }  // namespace fathom::benchmarks

@@ -126,6 +126,25 @@ class Trials {
   std::optional<models::Step> step_;
 };
 
+/// Warns where the step does not run what an earlier choice says, because that was edited or is of
+/// other arguments.
+void warn_of_unused(const StepChoice& recorded, const std::vector<ops::ChosenKernel>& ran,
+                    const fixtures::MessageCallback& warn) {
+  const auto runs = [&](const ops::ChosenKernel& one) {
+    return std::any_of(ran.begin(), ran.end(), [&](const ops::ChosenKernel& other) {
+      return one.op == other.op && one.call == other.call && one.kernel == other.kernel;
+    });
+  };
+  std::string first;
+  int unused = 0;
+  for (const auto& one : recorded.kernels) {
+    if (!runs(one) && ++unused == 1) first = one.op + ' ' + one.call + " on " + one.kernel;
+  }
+  if (unused == 0) return;
+  warn("--fathom_kernel_choice: the step does not run " + std::to_string(unused) + " of " +
+       std::to_string(recorded.kernels.size()) + " kernels of its choice, the first is " + first);
+}
+
 /// Chooses the layout and the kernels. Returns the trial of the layout.
 Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
   Trial best = std::move(contiguous);
@@ -175,6 +194,7 @@ InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRo
                     .cuda_graph = recorded != nullptr ? recorded->cuda_graph : trial.cuda_graph,
                     .seconds = seconds};
   if (kernels.settle) choice.kernels = kernels.settle(trial.round.number);
+  if (recorded != nullptr) warn_of_unused(*recorded, choice.kernels, options.data.warn);
   if (kernels.chooses) installed.choice = std::move(choice);
   return installed;
 }

@@ -2,7 +2,9 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "ops/core/field_reader.h"
 
@@ -60,13 +62,21 @@ StepChoices read_choices(const std::string& path) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string place = place_in(path + ": rows", i);
     ops::FieldReader row(rows[i], place);
-    StepChoice& choice = all[row.text("name")];
+    const std::string name = row.text("name");
+    if (all.contains(name)) row.fail("\"name\" is that of an earlier row, expected each once");
+    StepChoice& choice = all[name];
     choice.layout = static_cast<models::Layout>(row.choice("layout", models::kLayoutNames));
     row.flag("cuda_graph", choice.cuda_graph);
     row.number("choice_seconds", choice.seconds);
     const auto& kernels = row.list("kernels");
-    for (std::size_t k = 0; k < kernels.size(); ++k)
-      choice.kernels.push_back(kernel(kernels[k], place_in(place + ".kernels", k)));
+    std::set<std::pair<std::string, std::string>> calls;
+    for (std::size_t k = 0; k < kernels.size(); ++k) {
+      const std::string kernel_place = place_in(place + ".kernels", k);
+      ops::ChosenKernel one = kernel(kernels[k], kernel_place);
+      if (!calls.emplace(one.op, one.call).second)
+        throw std::runtime_error(kernel_place + ": an earlier one is of the same call");
+      choice.kernels.push_back(std::move(one));
+    }
   }
   return all;
 }

@@ -50,7 +50,9 @@ void ReplacedOperator::operator()(const c10::OperatorHandle& op, c10::DispatchKe
   if (calls.timed && !choice.ended) {
     calls.kernels.run_next(choice.turns, run);
     choice.undecided = choice.undecided || calls.kernels.undecided();
-  } else if (calls.kernels.run_first(run) != kLibTorch && !std::exchange(is_replaced_, true)) {
+  } else if (calls.kernels.run_first(run) == kLibTorch) {
+    if (calls.chosen != nullptr) calls.chosen->kernel = backend(kLibTorch);
+  } else if (!std::exchange(is_replaced_, true)) {
     choice.replaced.insert(name_);
   }
 }

@@ -130,7 +130,12 @@ std::vector<ShapeRow> read_shapes(const std::string& path) {
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
     throw ShapeError(path + ": cannot be read, expected a shapes file");
-  return parse_shapes(text.str(), path);
+  std::vector<ShapeRow> rows = parse_shapes(text.str(), path);
+  if (!rows.empty() && !embedded_text(rows[0].workload).empty()) {
+    throw ShapeError(path + ": \"workload\" is \"" + rows[0].workload +
+                     "\", whose shapes are built in; expected another name");
+  }
+  return rows;
 }
 
 std::string_view embedded_text(std::string_view workload) {

@@ -71,6 +71,13 @@ TEST_F(ChoiceFile, IsRefusedWithThePlaceOfTheFault) {
   EXPECT_EQ(
       refusal(row + R"({"op": "mm", "call": "", "kernel": "torch", "us": {"torch": ""}}]}]})"),
       "rows[0].kernels[0]: \"us\" is {\"torch\":\"\"}, expected an object of numbers");
+  const std::string call = R"({"op": "mm", "call": "", "kernel": "torch", "calls": 1, "us": {}})";
+  EXPECT_EQ(refusal(row + call + "," + call + "]}]}"),
+            "rows[0].kernels[1]: an earlier one is of the same call");
+  const std::string empty =
+      R"({"name": "a", "layout": "contiguous", "choice_seconds": 1, "kernels": []})";
+  EXPECT_EQ(refusal(R"({"rows": [)" + empty + "," + empty + "]}"),
+            "rows[1]: \"name\" is that of an earlier row, expected each once");
   EXPECT_THROW(read_choices(folder.path() / "absent.json"), std::runtime_error);
 }
 

@@ -234,6 +234,15 @@ def test_a_file_without_peaks_is_refused(tmp_path, text):
     assert f"--fathom_peaks={file}: no peak_... in its context, expected" in result.stderr
 
 
+def test_the_peaks_of_another_cpu_are_refused(tmp_path):
+    file = tmp_path / "peaks.json"
+    peak = "peak_flops_cpu_threads1_fp32"
+    file.write_text(json.dumps({"context": {"cpu": "Z80", peak: "0.001 GFLOP/s, x"}}))
+    result = run(*QUICK, ROWS, f"--fathom_peaks={file}")
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert f"--fathom_peaks={file}: has the peaks of Z80, this machine is " in result.stderr
+
+
 @pytest.mark.parametrize(
     "arguments, found",
     [

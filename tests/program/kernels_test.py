@@ -251,6 +251,23 @@ def test_a_choice_is_recorded_and_repeated(tmp_path):
     assert repeated["rows"][0]["choice_seconds"] == 0
 
 
+def test_a_choice_that_the_step_cannot_run_is_named(tmp_path):
+    _, choices, _ = tuned(tmp_path)
+    (choice,) = choices["rows"]
+    edited = next(one for one in choice["kernels"] if one["op"] == "addmm")
+    choice["kernels"] = [edited | {"call": "float[1]", "kernel": "onednn"}]
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(choices))
+    result = run(
+        *QUICK,
+        *["--fathom_backend=tuned", "--fathom_batch=2", "--benchmark_filter=^alexnet/train/"],
+        f"--fathom_kernel_choice={other}",
+    )
+    assert result.returncode == 0, result.stderr
+    expected = "the step does not run 1 of 1 kernels of its choice, the first is addmm float[1] on"
+    assert expected in result.stderr
+
+
 def test_a_row_without_a_recorded_choice_chooses_and_says_so(tmp_path):
     empty = tmp_path / "empty.json"
     empty.write_text('{"rows": []}')

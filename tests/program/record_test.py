@@ -4,7 +4,7 @@ import os
 import pty
 import subprocess
 
-from program import PROGRAM
+from program import PROGRAM, run
 
 
 def test_an_interrupted_recording_keeps_the_earlier_file(tmp_path):
@@ -20,3 +20,18 @@ def test_an_interrupted_recording_keeps_the_earlier_file(tmp_path):
         process.kill()
     os.close(terminal)
     assert earlier.read_text() == "of an earlier recording"
+
+
+def test_a_filter_without_a_step_is_3(tmp_path):
+    folder = tmp_path / "shapes"
+    result = run(f"--fathom_record={folder}", "--benchmark_filter=^op/matmul/vgg")
+    assert result.returncode == 3 and result.stderr.count("\n") == 1
+    assert "no step matches the filter" in result.stderr and not folder.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_2(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    result = run(f"--fathom_record={file / 'folder'}", "--benchmark_filter=^memnet/infer")
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "no such folder, and none can be made" in result.stderr

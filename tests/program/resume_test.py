@@ -20,9 +20,11 @@ def whole_run(tmp_path_factory):
 
 
 def resume(folder, *arguments):
-    return run(
-        *QUICK, ROWS, f"--benchmark_out={folder / 'out.json'}", "--fathom_resume", *arguments
-    )
+    files = [
+        f"--benchmark_out={folder / 'out.json'}",
+        f"--fathom_samples={folder / 'steps.jsonl'}",
+    ]
+    return run(*QUICK, ROWS, "--fathom_profile", *files, "--fathom_resume", *arguments)
 
 
 def without_last_row(text):
@@ -39,7 +41,7 @@ def test_finished_rows_stay_and_the_others_run(tmp_path, whole):
     (tmp_path / "out.json").write_text(before)
     samples = tmp_path / "steps.jsonl"
     samples.write_text(whole[1] + '{"name": "cut')
-    result = resume(tmp_path, f"--fathom_samples={samples}")
+    result = resume(tmp_path)
     assert result.returncode == 0, result.stderr
     assert "holds 1 of 2 rows" in result.stderr
     kept, now = json.loads(before)["benchmarks"], read_json(tmp_path / "out.json")["benchmarks"]
@@ -60,7 +62,8 @@ def test_a_finished_run_is_not_changed(tmp_path, whole):
 
 def test_without_a_file_all_rows_run(tmp_path):
     assert resume(tmp_path).returncode == 0
-    assert len(read_json(tmp_path / "out.json")["benchmarks"]) == 2
+    names = {row["run_name"] for row in read_json(tmp_path / "out.json")["benchmarks"]}
+    assert len([name for name in names if "/op:" not in name]) == 2
 
 
 @pytest.mark.parametrize(
@@ -78,11 +81,19 @@ def test_a_file_of_another_kind_is_refused_and_kept(tmp_path, text, found):
     assert (tmp_path / "out.json").read_text() == text
 
 
-def test_another_setting_is_refused(tmp_path, whole):
+@pytest.mark.parametrize(
+    "setting, found",
+    [
+        ("--fathom_seed=3", "was measured with seed '0', now it is '3'"),
+        ("--fathom_memory", "was measured with fathom_memory 'off', now it is 'on'"),
+        ("--benchmark_repetitions=2", "was measured with repetitions '1', now it is '2'"),
+    ],
+)
+def test_another_setting_is_refused(tmp_path, whole, setting, found):
     (tmp_path / "out.json").write_text(whole[0])
-    result = resume(tmp_path, "--fathom_seed=3")
+    result = resume(tmp_path, setting)
     assert result.returncode == 2
-    assert "was measured with seed '0', now it is '3'" in result.stderr
+    assert found in result.stderr
     assert (tmp_path / "out.json").read_text() == whole[0]
 
 

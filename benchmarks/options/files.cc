@@ -1,0 +1,66 @@
+#include "benchmarks/options/files.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "benchmarks/error.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file that an option names, or one beside it.
+struct NamedFile {
+  std::string option;  ///< with its value
+  std::string path;
+};
+
+std::vector<NamedFile> written(const Options& options) {
+  std::vector<NamedFile> files;
+  if (!options.samples.empty())
+    files.push_back({"--fathom_samples=" + options.samples, options.samples});
+  if (options.out.empty()) return files;
+  for (const char* end : {"", ".part", ".errors.jsonl", ".kernels.json", ".explain.json"})
+    files.push_back({"--benchmark_out=" + options.out, options.out + end});
+  return files;
+}
+
+std::vector<NamedFile> read(const Options& options) {
+  std::vector<NamedFile> files{{"--fathom_shapes=", options.shapes},
+                               {"--fathom_kernels=", options.kernels},
+                               {"--fathom_kernel_choice=", options.kernel_choice},
+                               {"--fathom_rom=", options.data.rom.string()}};
+  if (!options.resume) files.push_back({"--fathom_peaks=", options.peaks});
+  std::erase_if(files, [](const NamedFile& file) { return file.path.empty(); });
+  for (auto& file : files) file.option += file.path;
+  return files;
+}
+
+/// Whether both are one file, which need not exist yet. A pipe or a device may take several
+/// outputs.
+bool are_one(const NamedFile& a, const NamedFile& b) {
+  std::error_code ignored;
+  const fs::path path = fs::weakly_canonical(fs::absolute(a.path), ignored);
+  return path == fs::weakly_canonical(fs::absolute(b.path), ignored) &&
+         (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored));
+}
+
+}  // namespace
+
+void refuse_shared_files(const Options& options) {
+  const std::vector<NamedFile> outputs = written(options);
+  std::vector<NamedFile> files = read(options);
+  for (const auto& output : outputs) {
+    for (const auto& file : files) {
+      if (are_one(file, output)) {
+        throw UsageError(file.option + ": " + output.option +
+                         " writes this file; expected another one");
+      }
+    }
+    files.push_back(output);
+  }
+}
+
+}  // namespace fathom::benchmarks
