@@ -19,6 +19,14 @@ endif()
 
 # Compiling a file that includes LibTorch takes up to 1.5 GB of memory.
 cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
+foreach(limit /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes)  # of a container
+  if(EXISTS ${limit})
+    file(READ ${limit} bytes)
+    if(bytes MATCHES "^[0-9]+" AND CMAKE_MATCH_0 LESS "${memory}000000")
+      math(EXPR memory "${CMAKE_MATCH_0} / 1048576")
+    endif()
+  endif()
+endforeach()
 math(EXPR jobs "${memory} / 1536 + 1")
 set_property(GLOBAL PROPERTY JOB_POOLS compile=${jobs})
 set(CMAKE_JOB_POOL_COMPILE compile)

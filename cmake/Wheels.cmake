@@ -57,9 +57,9 @@ function(fathom_wheels names what hint out)
   endif()
 
   find_program(FATHOM_PYTHON NAMES python3 python3.14 python3.13 python3.12 python3.11 python3.10
-    VALIDATOR fathom_python_has_pip DOC "CPython 3.10 to 3.14 with pip, to install wheels")
+    VALIDATOR fathom_python_has_pip DOC "CPython 3.10 to 3.14 with pip 22.3 or newer, to install wheels")
   if(NOT FATHOM_PYTHON)
-    message(FATAL_ERROR "Could not install ${what}: no CPython 3.10 to 3.14 with pip was found "
+    message(FATAL_ERROR "Could not install ${what}: no CPython 3.10 to 3.14 with pip 22.3 or newer was found "
       "(Debian: apt-get install python3-pip). ${hint}")
   endif()
 
@@ -100,9 +100,9 @@ function(fathom_wheels names what hint out)
   file(RENAME "${new}" "${venv}")
 endfunction()
 
-function(fathom_python_has_pip result python)
+function(fathom_python_has_pip result python)  # pip 22.3 has --python
   execute_process(
-    COMMAND ${python} -c "import pip, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))"
+    COMMAND ${python} -c "import pip, sys; old_pip = [*map(int, pip.__version__.split('.')[:2])] < [22, 3]; sys.exit(old_pip or not (3, 10) <= sys.version_info[:2] <= (3, 14))"
     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   if(failed)
     set(${result} FALSE PARENT_SCOPE)

@@ -43,7 +43,8 @@ struct Communication {
 /// Averages the gradients of several ranks while backward() computes them. The work is c10d's
 /// Reducer, as in PyTorch's DistributedDataParallel: gradients go in buckets, in the order in which
 /// they are ready (Li et al., "PyTorch Distributed", VLDB 2020, section 3.2). A round of a step,
-/// such as one of a GAN's two networks, has a reducer for the parameters that get gradients in it.
+/// such as the update of one of a GAN's networks, has a reducer for the parameters that get
+/// gradients in it.
 class GradientReduction {
  public:
   /// Copies rank 0's parameters to all ranks.

@@ -36,8 +36,8 @@ class Optimizer {
 
   ops::UpdateRule rule_;
   Make make_;
-  std::unique_ptr<torch::optim::Optimizer> optimizer_;  ///< on the CPU
-  std::optional<ops::FusedOptimizer> fused_;            ///< on a GPU
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;  ///< unless fused_ is one
+  std::optional<ops::FusedOptimizer> fused_;
 };
 
 /// RMSProp in TensorFlow's form, in this project's kernel on every device. LibTorch has another

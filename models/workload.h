@@ -47,8 +47,8 @@ class Workload {
   /// CUDA graph and before each replay, which repeats only the GPU's work: from the first call on,
   /// loss() and infer() read what this call drew.
   virtual void draw_for_replay() {}
-  /// Rounds of loss, backward and update in a training step. A GAN, which updates two networks, has
-  /// two.
+  /// Rounds of loss, backward and update in a training step. A GAN updates
+  /// its critic several times, then its generator.
   virtual int updates_per_step() const { return 1; }
 
   virtual torch::nn::Module& module() = 0;

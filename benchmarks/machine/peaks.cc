@@ -284,11 +284,16 @@ double last_level_cache_bytes(fixtures::Device device, int threads) {
     static const double bytes = ops::cuda_library()->device().l2_bytes;  // asked for every op row
     return bytes;
   }
+  return largest_reached_bytes(benchmark::CPUInfo::Get().caches, threads);
+}
+
+double largest_reached_bytes(const std::vector<benchmark::CPUInfo::CacheInfo>& levels,
+                             int threads) {
   double largest = 0;
-  for (const auto& cache : benchmark::CPUInfo::Get().caches) {
-    const int sharing = std::max(cache.num_sharing, 1);
+  for (const auto& level : levels) {
+    const int sharing = std::max(level.num_sharing, 1);
     const int caches = (threads + sharing - 1) / sharing;
-    largest = std::max(largest, static_cast<double>(cache.size) * caches);
+    largest = std::max(largest, static_cast<double>(level.size) * caches);
   }
   return largest;
 }

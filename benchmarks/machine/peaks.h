@@ -1,5 +1,7 @@
 #pragma once
 
+#include <benchmark/benchmark.h>
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -103,5 +105,8 @@ class Peaks {
 
 /// Bytes of the largest caches that `threads` threads can reach together; a GPU's level-2 cache.
 double last_level_cache_bytes(fixtures::Device device, int threads);
+
+/// The same of a CPU with one kind of cache on each level.
+double largest_reached_bytes(const std::vector<benchmark::CPUInfo::CacheInfo>& levels, int threads);
 
 }  // namespace fathom::benchmarks

@@ -11,12 +11,14 @@ class CompositeOp final : public Op {
  public:
   CompositeOp(Composite composite, Pass pass) : composite_(std::move(composite)), pass_(pass) {}
 
-  /// Backward reads the inputs and the outputs' gradients, writes the inputs' gradients, and has
-  /// two products for each one of forward.
+  /// Backward reads the inputs and the outputs' gradients unless the op says otherwise, writes the
+  /// inputs' gradients, and has two products for each one of forward.
   Cost cost(fixtures::Precision precision) const override {
     const bool backward = pass_ == Pass::kBackward;
+    const double forward_floats = composite_.read + composite_.written;
     const double floats =
-        composite_.read + composite_.written + (backward ? composite_.gradients : 0);
+        backward ? composite_.backward_read.value_or(forward_floats) + composite_.gradients
+                 : forward_floats;
     return {.flops = (backward ? 4 : 2) * composite_.macs,
             .bytes = element_bytes(precision) * floats + kIndexBytes * composite_.integers,
             .macs = composite_.macs};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
@@ -22,6 +23,7 @@ struct Composite {
   double read;       ///< elements of floating type that forward reads
   double written;    ///< elements that forward writes
   double gradients;  ///< elements of the inputs' gradients, which backward writes
+  std::optional<double> backward_read = {};  ///< elements that it reads; absent: read + written
   std::function<Tensors(const Tensors&)> native = nullptr;  ///< forward in this project's kernels
   /// Where `native` is not LibTorch's.
   std::vector<fixtures::Device> native_on = {fixtures::Device::kCpu, fixtures::Device::kCuda};

@@ -109,7 +109,8 @@ FATHOM_VECTOR_CLONES void run_head(const Head<T, S>& head, T* scores, T* y) {
 }
 
 bool has_kernel(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  return q.is_cpu() && q.dim() == 4 && q.size(2) == 1 && q.size(1) == k.size(1) && k.size(2) > 0 &&
+  return q.is_cpu() && q.dim() == 4 && q.size(2) == 1 && q.size(0) == k.size(0) &&
+         q.size(1) == k.size(1) && q.size(3) == k.size(3) && k.size(2) > 0 &&
          k.sizes() == v.sizes() && element(q.scalar_type()) && k.scalar_type() == q.scalar_type() &&
          v.scalar_type() == q.scalar_type();
 }

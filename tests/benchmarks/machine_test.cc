@@ -99,10 +99,13 @@ TEST_F(Machine, DoubtsCpusThatShareACore) {
 }
 
 TEST_F(Machine, DoubtsAQuota) {
-  write("sys/fs/cgroup/cpu.max", "max 100000\n");
+  write("proc/self/cgroup", "0::/ci/job\n");
+  write("sys/fs/cgroup/ci/job/cpu.max", "max 100000\n");
   EXPECT_EQ(judged("cpu_quota"), "none");
-  write("sys/fs/cgroup/cpu.max", "150000 100000\n");
+  write("sys/fs/cgroup/cpu.max", "150000 100000\n");  // as in a container
   EXPECT_EQ(judged("cpu_quota"), "1.5 CPUs (!)");
+  write("sys/fs/cgroup/ci/cpu.max", "50000 100000\n");
+  EXPECT_EQ(judged("cpu_quota"), "0.5 CPUs (!)");
 }
 
 TEST_F(Machine, ReportsHugePages) {

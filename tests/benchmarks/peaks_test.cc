@@ -20,6 +20,16 @@ namespace {
 
 using fixtures::Precision;
 
+TEST(Caches, AreReachedByTheThreadsThatShareThem) {
+  const std::vector<benchmark::CPUInfo::CacheInfo> levels{
+      {.type = "Unified", .level = 2, .size = 1 << 20, .num_sharing = 1},
+      {.type = "Unified", .level = 3, .size = 4 << 20, .num_sharing = 4}};
+  EXPECT_EQ(largest_reached_bytes(levels, 1), 4 << 20);
+  EXPECT_EQ(largest_reached_bytes(levels, 4), 4 << 20);
+  EXPECT_EQ(largest_reached_bytes(levels, 5), 8 << 20);
+  EXPECT_EQ(largest_reached_bytes({levels[0]}, 3), 3 << 20);
+}
+
 TEST(MultiplyAdd, ComputesBf16AtLeastAsWideAsFp32) {
   EXPECT_GE(widest_multiply_add(Precision::kBf16).flops_a_round,
             widest_multiply_add(Precision::kFp32).flops_a_round);

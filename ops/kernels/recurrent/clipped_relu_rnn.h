@@ -12,7 +12,7 @@ inline constexpr double kClip = 20;
 
 /// The hidden states h [T, N, H] of h_t = min(max(x_t + h_before · recurrentᵀ, 0), 20), where
 /// h_before is the state of the previous frame in `direction`, zero for the first one. `x` [T, N,
-/// H] holds the products with the input and `recurrent` is [H, H]. `frames` [N] (int64, on the CPU)
+/// H] holds the products with the input and `recurrent` is [H, H]. `frames` [N] (int64)
 /// holds the lengths of the utterances: h is 0 beyond them, and the frames there add to no
 /// gradient. The recurrence runs frame by frame; the gradient of `recurrent` is one product over
 /// all frames. Under autocast both run in its type.

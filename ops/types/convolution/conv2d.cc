@@ -68,20 +68,19 @@ int64_t inside_taps(const Conv2dShape& shape, std::size_t axis) {
 
 /// Multiply-adds per tap position: one for each image and each connected pair of channels.
 double channel_macs(const Conv2dShape& shape) {
-  return static_cast<double>(shape.batch * shape.out_channels * shape.in_channels) /
+  return elements({shape.batch, shape.out_channels, shape.in_channels}) /
          static_cast<double>(shape.groups);
 }
 
 /// FLOPs of one pass; taps that fall on padding don't count (benchdnn's rule).
 double flops(const Conv2dShape& shape) {
-  return 2 * channel_macs(shape) *
-         static_cast<double>(inside_taps(shape, 0) * inside_taps(shape, 1));
+  return 2 * channel_macs(shape) * elements({inside_taps(shape, 0), inside_taps(shape, 1)});
 }
 
 /// Multiply-adds of one pass, padding counted.
 double macs(const Conv2dShape& shape) {
-  const int64_t outputs = output_extent(shape, 0) * output_extent(shape, 1);
-  return channel_macs(shape) * static_cast<double>(outputs * shape.kernel[0] * shape.kernel[1]);
+  return channel_macs(shape) * elements({output_extent(shape, 0), output_extent(shape, 1),
+                                         shape.kernel[0], shape.kernel[1]});
 }
 
 /// Of the gradients {dg, dx, dw} of dx and dw, those that a double backward pass gives.

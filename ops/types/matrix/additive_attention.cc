@@ -8,6 +8,7 @@
 
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 
 namespace fathom::ops {
 namespace {
@@ -39,8 +40,8 @@ at::Tensor padding_mask(RandomInputs& draws, int64_t n, int64_t places) {
 /// {memory, keys, query, score} or {memory, keys, query, score, mask} gives {context [N, H]}.
 std::unique_ptr<Op> make_additive_attention(Fields& fields, Pass pass) {
   const auto [n, places, width, query, mask] = read_shape<AdditiveAttentionShape>(fields);
-  const auto both = static_cast<double>(n * places * (width + query));  // memory and keys
-  const double differentiable = both + static_cast<double>(n * query + query);
+  const auto both = elements({n, places, width + query});  // memory and keys
+  const double differentiable = both + elements({n + 1, query});
   return make_composite(
       {.inputs = [n = n, places = places, width = width, query = query,
                   mask = mask](RandomInputs& draws) -> Tensors {
@@ -56,8 +57,8 @@ std::unique_ptr<Op> make_additive_attention(Fields& fields, Pass pass) {
        },
        .outputs = 1,
        .macs = both,
-       .read = differentiable + (mask ? static_cast<double>(n * places) : 0),
-       .written = static_cast<double>(n * width),
+       .read = differentiable + (mask ? elements({n, places}) : 0),
+       .written = elements({n, width}),
        .gradients = differentiable,
        .native = [mask = mask](const Tensors& in) -> Tensors {
          return {fused_additive_attention(in[0], in[1], in[2], in[3],

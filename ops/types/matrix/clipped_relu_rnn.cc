@@ -5,6 +5,7 @@
 #include "ops/core/buffer.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
 
 namespace fathom::ops {
 namespace {
@@ -38,9 +39,9 @@ class ClippedReluRnn final : public Op {
   /// The first frame has no product. Backward has two products per frame.
   Cost cost(fixtures::Precision precision) const override {
     const bool backward = pass_ == Pass::kBackward;
-    const auto states = static_cast<double>(frames_ * n_ * width_);
-    const auto recurrent = static_cast<double>(width_ * width_);
-    const double products = static_cast<double>((frames_ - 1) * n_) * recurrent;
+    const auto states = elements({frames_, n_, width_});
+    const auto recurrent = elements({width_, width_});
+    const double products = elements({frames_ - 1, n_}) * recurrent;
     const double floats = backward ? 3 * states + 2 * recurrent : 2 * states + recurrent;
     return {.flops = (backward ? 4 : 2) * products,
             .bytes = element_bytes(precision) * floats +
@@ -61,8 +62,7 @@ class ClippedReluRnn final : public Op {
 
   Call call(const Tensors& in) const override {
     if (pass_ == Pass::kForward) {
-      return [x = in[0], recurrent = in[1], frames = in[2].cpu(),
-              direction = direction_]() -> Tensors {
+      return [x = in[0], recurrent = in[1], frames = in[2], direction = direction_]() -> Tensors {
         return {clipped_relu_rnn(x, recurrent, frames, direction)};
       };
     }

@@ -3,6 +3,7 @@
 #include "ops/core/buffer.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 #include "ops/kernels/recurrent/gru_layers.h"
 #include "ops/types/matrix/gru_problem.h"
 
@@ -29,9 +30,8 @@ GruWeights weights_of(const Tensors& in) { return {in[2], in[3], in[4], in[5]}; 
 /// [3H, H], biases [3H] and [3H]} gives {outputs [T, N, H]}.
 std::unique_ptr<Op> make_gru(Fields& fields, Pass pass) {
   const auto s = read_shape<GruShape>(fields);
-  const auto weights = static_cast<double>(3 * s.width * (s.inputs + s.width));
-  const double read = weights + static_cast<double>(6 * s.width + s.n * s.width) +
-                      static_cast<double>(s.steps * s.n * s.inputs);
+  const auto weights = elements({3, s.width, s.inputs + s.width});
+  const double read = weights + elements({6 + s.n, s.width}) + elements({s.steps, s.n, s.inputs});
   return make_composite(
       {.inputs = [s](RandomInputs& draws) -> Tensors {
          const int64_t fan_in = s.inputs + s.width;
@@ -48,9 +48,9 @@ std::unique_ptr<Op> make_gru(Fields& fields, Pass pass) {
        },
        .outputs = 1,
        .prepare = [](const Tensors& in) { flatten_gru_weights(weights_of(in)); },
-       .macs = static_cast<double>(s.steps * s.n) * weights,
+       .macs = elements({s.steps, s.n}) * weights,
        .read = read,
-       .written = static_cast<double>(s.steps * s.n * s.width),
+       .written = elements({s.steps, s.n, s.width}),
        .gradients = read,
        .native = [](const Tensors& in) -> Tensors {
          return {gru(in[0], in[1], weights_of(in), Direction::kForward)};

@@ -4,6 +4,7 @@
 #include "ops/core/call_args.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 #include "ops/kernels/recurrent/gru.h"
 #include "ops/types/matrix/gru_problem.h"
 
@@ -25,8 +26,8 @@ struct GruCellShape {
 /// {x [N, I], h [N, H], weights [3H, I] and [3H, H], biases [3H] and [3H]} gives {h' [N, H]}.
 std::unique_ptr<Op> make_gru_cell(Fields& fields, Pass pass) {
   const auto s = read_shape<GruCellShape>(fields);
-  const auto weights = static_cast<double>(3 * s.width * (s.inputs + s.width));
-  const double read = weights + static_cast<double>(6 * s.width + s.n * s.width + s.n * s.inputs);
+  const auto weights = elements({3, s.width, s.inputs + s.width});
+  const double read = weights + elements({6 + s.n, s.width}) + elements({s.n, s.inputs});
   return make_composite(
       {.inputs = [s](RandomInputs& draws) -> Tensors {
          const int64_t fan_in = s.inputs + s.width;
@@ -44,7 +45,7 @@ std::unique_ptr<Op> make_gru_cell(Fields& fields, Pass pass) {
        .outputs = 1,
        .macs = static_cast<double>(s.n) * weights,
        .read = read,
-       .written = static_cast<double>(s.n * s.width),
+       .written = elements({s.n, s.width}),
        .gradients = read,
        .native = [](const Tensors& in) -> Tensors {
          return {gru_cell(in[0], in[1], {in[2], in[3], in[4], in[5]})};

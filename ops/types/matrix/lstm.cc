@@ -2,6 +2,7 @@
 #include "ops/core/call_args.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 #include "ops/kernels/recurrent/lstm_layers.h"
 
 namespace fathom::ops {
@@ -105,9 +106,9 @@ std::vector<at::Tensor> weights_of(const Tensors& in, bool bias) {
 std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
   LstmShape s{};
   s.visit(fields);
-  const auto weights = static_cast<double>(4 * s.width * (s.inputs + s.width));
-  const auto states = static_cast<double>(2 * s.n * s.width);
-  const double read = weights + states + static_cast<double>(s.steps * s.n * s.inputs) +
+  const auto weights = elements({4, s.width, s.inputs + s.width});
+  const auto states = elements({2, s.n, s.width});
+  const double read = weights + states + elements({s.steps, s.n, s.inputs}) +
                       (s.bias ? static_cast<double>(8 * s.width) : 0);
   const std::size_t input_count = s.bias ? 7 : 5;
   return make_composite(
@@ -129,9 +130,9 @@ std::unique_ptr<Op> make_lstm(Fields& fields, Pass pass) {
        .outputs = 3,
        .prepare =
            [bias = s.bias](const Tensors& in) { flatten_lstm_weights(weights_of(in, bias), bias); },
-       .macs = static_cast<double>(s.steps * s.n) * weights,
+       .macs = elements({s.steps, s.n}) * weights,
        .read = read,
-       .written = states + static_cast<double>(s.steps * s.n * s.width),
+       .written = states + elements({s.steps, s.n, s.width}),
        .gradients = read,
        .problem = [input_count, backward = pass == Pass::kBackward](const Tensors& in,
                                                                     const Tensors& out) -> Problem {

@@ -7,6 +7,7 @@
 #include "ops/core/buffer.h"
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 #include "ops/kernels/recurrent/lstm_gates.h"
 
 namespace fathom::ops {
@@ -39,9 +40,9 @@ LstmProblem::Inputs buffers(const Tensors& tensors) {
 /// {x, h, c, weight, bias} gives {h', c'}.
 std::unique_ptr<Op> make_lstm_cell(Fields& fields, Pass pass) {
   const auto [n, inputs, width] = read_shape<LstmCellShape>(fields);
-  const auto weights = static_cast<double>(4 * width * (inputs + width));
-  const auto states = static_cast<double>(2 * n * width);
-  const double read = weights + states + static_cast<double>(n * inputs + 4 * width);
+  const auto weights = elements({4, width, inputs + width});
+  const auto states = elements({2, n, width});
+  const double read = weights + states + elements({n, inputs}) + elements({4, width});
   return make_composite(
       {.inputs = [n = n, inputs = inputs, width = width](RandomInputs& draws) -> Tensors {
          return {draws.normal({n, inputs}), draws.normal({n, width}, 0.5), draws.normal({n, width}),

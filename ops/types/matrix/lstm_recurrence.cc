@@ -4,6 +4,7 @@
 
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 
 namespace fathom::ops {
 namespace {
@@ -24,8 +25,8 @@ struct LstmRecurrenceShape {
 /// have between half and all of the steps.
 std::unique_ptr<Op> make_lstm_recurrence(Fields& fields, Pass pass) {
   const auto [steps, n, width] = read_shape<LstmRecurrenceShape>(fields);
-  const auto weights = static_cast<double>(4 * width * width);
-  const double read = weights + static_cast<double>(steps * n * 4 * width);
+  const auto weights = elements({4, width, width});
+  const double read = weights + elements({steps, n, 4, width});
   return make_composite(
       {.inputs = [steps = steps, n = n, width = width](RandomInputs& draws) -> Tensors {
          return {draws.normal({steps, n, 4 * width}), draws.weight({4 * width, width}, width),
@@ -37,9 +38,9 @@ std::unique_ptr<Op> make_lstm_recurrence(Fields& fields, Pass pass) {
          return {h, last_c};
        },
        .outputs = 2,
-       .macs = static_cast<double>(steps * n) * weights,
+       .macs = elements({steps, n}) * weights,
        .read = read,
-       .written = static_cast<double>((steps + 1) * n * width),
+       .written = elements({steps + 1, n, width}),
        .gradients = read,
        .native = [](const Tensors& in) -> Tensors {
          const auto [h, last_c] = lstm_recurrence(in[0], in[1], in[2]);

@@ -6,6 +6,7 @@
 
 #include "ops/core/composite.h"
 #include "ops/core/op.h"
+#include "ops/core/tensor_sizes.h"
 
 namespace fathom::ops {
 namespace {
@@ -31,8 +32,8 @@ struct SampledSoftmaxShape {
 /// `weight` and `bias`, but their gradients are whole tensors.
 std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
   const auto [positions, n, width, classes, count] = read_shape<SampledSoftmaxShape>(fields);
-  const auto x = static_cast<double>(positions * n * width);
-  const auto ids = static_cast<double>(positions * (n + count));
+  const auto x = elements({positions, n, width});
+  const auto ids = elements({positions, n + count});
   return make_composite(
       {.inputs = [positions = positions, n = n, width = width, classes = classes,
                   count = count](RandomInputs& draws) -> Tensors {
@@ -51,7 +52,7 @@ std::unique_ptr<Op> make_sampled_softmax(Fields& fields, Pass pass) {
        .outputs = 1,
        .macs = x* static_cast<double>(1 + count),
        .read = x + ids* static_cast<double>(width + 1) + static_cast<double>(positions),
-       .written = static_cast<double>(positions * n),
+       .written = elements({positions, n}),
        .gradients = x + static_cast<double>(classes) * static_cast<double>(width + 1),
        .tolerance_factor = 16,  // gradients of frequent words are summed in the tensor's type
        .integers = ids,

@@ -7,6 +7,7 @@
 #include "ops/core/call_args.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
 #include "ops/types/movement/picks.h"
 
 namespace fathom::ops {
@@ -22,17 +23,16 @@ class Gather final : public Op {
 
   /// Forward reads only the picked elements of x; backward writes all of dx.
   Cost cost(fixtures::Precision precision) const override {
-    const auto x = static_cast<double>(c10::multiply_integers(sizes_));
-    const auto y = static_cast<double>(c10::multiply_integers(picked_));
+    const auto x = elements(sizes_);
+    const auto y = elements(picked_);
     return {.flops = 0,
             .bytes = kIndexBytes * y +
                      element_bytes(precision) * (y + (pass_ == Pass::kForward ? y : x))};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {
-    const int64_t x = c10::multiply_integers(sizes_);
-    const int64_t touched = pass_ == Pass::kForward ? c10::multiply_integers(picked_) : 0;
-    return element_bytes(precision) * static_cast<double>(std::max<int64_t>(x - touched, 0));
+    const double touched = pass_ == Pass::kForward ? elements(picked_) : 0;
+    return element_bytes(precision) * std::max(elements(sizes_) - touched, 0.0);
   }
 
   Tensors inputs(uint64_t seed) const override {

@@ -37,7 +37,8 @@ std::unique_ptr<Op> make_add_layer_norm(Fields& fields, Pass pass) {
        .macs = 0,
        .read = 2 * x + both,
        .written = 2 * x,
-       .gradients = 2 * x + both,
+       .gradients = x + both,                                // x and update have the same one
+       .backward_read = 3 * x + static_cast<double>(width),  // the sum, both gradients, the weight
        .native = [](const Tensors& in) -> Tensors {
          const auto [sum, normalised] = fused_add_layer_norm(in[0], in[1], in[2], in[3], kEpsilon);
          return {sum, normalised};

@@ -9,6 +9,7 @@
 #include "ops/core/call_args.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
 
 namespace fathom::ops {
 namespace {
@@ -37,7 +38,7 @@ class BatchNorm final : public Op {
   BatchNorm(BatchNormShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
 
   Cost cost(fixtures::Precision precision) const override {
-    const auto x = static_cast<double>(c10::multiply_integers(shape_.sizes));
+    const auto x = elements(shape_.sizes);
     const auto c = static_cast<double>(shape_.sizes[1]);
     // Forward: x, weight, bias, mean and variance -> y. In training, the batch's mean and variance
     // are written, the running ones are read and written.

@@ -8,6 +8,7 @@
 #include "ops/core/call_args.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
+#include "ops/core/tensor_sizes.h"
 
 namespace fathom::ops {
 namespace {
@@ -52,9 +53,8 @@ class Softmax final : public Op {
 
   /// The gradient reads y and g, not x.
   Cost cost(fixtures::Precision precision) const override {
-    const auto elements = static_cast<double>(c10::multiply_integers(sizes_));
-    return {.flops = 0,
-            .bytes = (pass_ == Pass::kForward ? 2 : 3) * element_bytes(precision) * elements};
+    const double x = elements(sizes_);
+    return {.flops = 0, .bytes = (pass_ == Pass::kForward ? 2 : 3) * element_bytes(precision) * x};
   }
 
   Tensors inputs(uint64_t seed) const override {
