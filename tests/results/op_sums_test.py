@@ -159,8 +159,24 @@ def test_a_file_of_another_kind_is_one_line(tmp_path):
     for text in ("{}", "[", '{"context": {}, "benchmarks": []}'):
         file.write_text(text)
         result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
-        assert result.returncode == 1
+        assert result.returncode == 2
         assert len(result.stderr.splitlines()) == 1 and "expected" in result.stderr
+
+
+def test_a_row_that_two_files_have_is_one_line(tmp_path):
+    step = row(STEP.format("train"), 100)
+    op = row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1)
+    files = [
+        made_up.write(tmp_path / name, {"context": {}, "benchmarks": rows})
+        for name, rows in {"step.json": [step], "ops.json": [op], "again.json": [step]}.items()
+    ]
+    command = [sys.executable, SCRIPT]
+    assert subprocess.run([*command, *files[:2]], capture_output=True).returncode == 0
+    result = subprocess.run([*command, *files], capture_output=True, text=True)
+    assert result.returncode == 2 and result.stdout == ""
+    assert result.stderr == (
+        f"op_sums: {files[2]}: has {step['name']}, as {files[0]} does; expected each row in one file\n"
+    )
 
 
 def test_of_several_batch_sizes_the_first_counts(tmp_path):

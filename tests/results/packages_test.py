@@ -1,6 +1,7 @@
 """The packages of results/: imports, and numbers of files and lines."""
 
 import ast
+import os
 
 import pytest
 from program import ROOT
@@ -50,6 +51,14 @@ def test_the_reader_needs_only_the_standard_library():
     for path in (RESULTS / "fathom_runs").glob("*.py"):
         text = path.read_text()
         assert not any(f"import {name}" in text for name in ("numpy", "pandas", "scipy", "jinja2"))
+
+
+def test_scripts_can_be_started():
+    """The documents start them by their path."""
+    scripts = [path for path in RESULTS.iterdir() if path.is_file()]
+    scripts = [path for path in scripts if path.read_bytes().startswith(b"#!")]
+    assert {path.stem for path in scripts} >= SCRIPTS
+    assert [path.name for path in scripts if not os.access(path, os.X_OK)] == []
 
 
 def test_folders_and_files_are_short():

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 
 import made_up_run as made_up
 import pytest
@@ -17,8 +16,7 @@ RUNS = sorted(
 
 
 def convert(*files):
-    command = [sys.executable, ROOT / "results/convert_run.py", *files]
-    return subprocess.run(command, capture_output=True, text=True)
+    return subprocess.run([ROOT / "results/convert_run.py", *files], capture_output=True, text=True)
 
 
 def older(folder):

@@ -10,8 +10,8 @@
 namespace fathom::ops {
 namespace {
 
-/// C [m, n] = A [m, k] · B [k, n] (+ bias [n]). A transposed factor is stored as [k, m] or [n, k],
-/// as in a dense layer y = x · Wᵀ + b and its gradients.
+/// C [m, n] = A [m, k] · B [k, n] (+ bias [n], or + addend [m, n]). A transposed factor is stored
+/// as [k, m] or [n, k], as in a dense layer y = x · Wᵀ + b and its gradients.
 struct MatmulShape {
   int64_t m;
   int64_t n;
@@ -19,6 +19,7 @@ struct MatmulShape {
   bool transpose_a;
   bool transpose_b;
   bool bias;
+  bool addend;
 
   void visit(Fields& fields) {
     fields.extent("m", m);
@@ -27,10 +28,12 @@ struct MatmulShape {
     fields.flag("transpose_a", transpose_a);
     fields.flag("transpose_b", transpose_b);
     fields.flag("bias", bias);
+    fields.flag("addend", addend);
+    fields.require(!bias || !addend, "a product has a \"bias\" or an \"addend\", not both");
   }
 };
 
-/// Inputs {A, B} or {A, B, bias}, stored as the shape says; outputs {C}.
+/// Inputs {A, B}, or these and what is added, stored as the shape says; outputs {C}.
 class Matmul final : public Op {
  public:
   Matmul(const MatmulShape& shape, Pass /*pass*/) : shape_(shape) {}
@@ -40,25 +43,27 @@ class Matmul final : public Op {
     const auto n = static_cast<double>(shape_.n);
     const auto k = static_cast<double>(shape_.k);
     return {.flops = 2 * m * n * k,
-            .bytes = element_bytes(precision) * (m * k + k * n + m * n + (shape_.bias ? n : 0)),
+            .bytes = element_bytes(precision) *
+                     (m * k + k * n + m * n + (shape_.bias ? n : 0) + (shape_.addend ? m * n : 0)),
             .macs = m * n * k};
   }
 
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draw(seed);
-    const auto& [m, n, k, transpose_a, transpose_b, bias] = shape_;
+    const auto& [m, n, k, transpose_a, transpose_b, bias, addend] = shape_;
     Tensors made;
     made.push_back(transpose_a ? draw.normal({k, m}) : draw.normal({m, k}));
     made.push_back(transpose_b ? draw.normal({n, k}) : draw.normal({k, n}));
     if (bias) made.push_back(draw.normal({n}));
+    if (addend) made.push_back(draw.normal({m, n}));
     return made;
   }
 
   Call call(const Tensors& in) const override {
     const at::Tensor a = shape_.transpose_a ? in[0].t() : in[0];
     const at::Tensor b = shape_.transpose_b ? in[1].t() : in[1];
-    if (!shape_.bias) return [=]() -> Tensors { return {at::mm(a, b)}; };
-    return [=, bias = in[2]]() -> Tensors { return {at::addmm(bias, a, b)}; };
+    if (in.size() == 2) return [=]() -> Tensors { return {at::mm(a, b)}; };
+    return [=, added = in[2]]() -> Tensors { return {at::addmm(added, a, b)}; };
   }
 
   Call native(const Tensors& in) const override {
@@ -83,14 +88,15 @@ class Matmul final : public Op {
     MatmulProblem problem{.a = buffer(shape_.transpose_a ? in[0].t() : in[0]),
                           .b = buffer(shape_.transpose_b ? in[1].t() : in[1]),
                           .c = buffer(out[0])};
-    if (shape_.bias) problem.addend = buffer(in[2]);
+    if (in.size() > 2) problem.addend = buffer(in[2]);
     return problem;
   }
 
  private:
   /// A dense layer of few samples.
   bool is_skinny() const {
-    return !shape_.transpose_a && shape_.transpose_b && shape_.m <= kMaxSkinnyRows;
+    return !shape_.transpose_a && shape_.transpose_b && shape_.m <= kMaxSkinnyRows &&
+           !shape_.addend;
   }
 
   MatmulShape shape_;
@@ -102,19 +108,22 @@ bool is_transposed(const at::Tensor& matrix) {
          (matrix.size(0) == 1 && matrix.size(1) > 1 && matrix.stride(0) == 1);
 }
 
-/// mm(a, b) and addmm(bias, a, b); mv(a, x) and addmv(bias, a, x) as x · aᵀ.
+/// mm(a, b) and addmm(bias or addend, a, b); mv(a, x) and addmv(bias, a, x) as x · aᵀ.
 std::vector<MatchedOp> match_matmul(const ObservedCall& call) {
-  const bool bias = call.name.starts_with("aten::add");
-  const at::Tensor& a = call.arguments[bias ? 1 : 0].toTensor();
-  const at::Tensor& b = call.arguments[bias ? 2 : 1].toTensor();
+  const bool adds = call.name.starts_with("aten::add");
+  const at::Tensor& a = call.arguments[adds ? 1 : 0].toTensor();
+  const at::Tensor& b = call.arguments[adds ? 2 : 1].toTensor();
   if (b.dim() == 1) {
     return {matched(Pass::kForward, MatmulShape{.m = 1,
                                                 .n = a.size(0),
                                                 .k = a.size(1),
                                                 .transpose_a = false,
                                                 .transpose_b = !is_transposed(a),
-                                                .bias = bias})};
+                                                .bias = adds,
+                                                .addend = false})};
   }
+  const bool addend =
+      adds && call.arguments[0].toTensor().sizes() == c10::IntArrayRef({a.size(0), b.size(1)});
   // The gradients of a layer y = x · W are g · Wᵀ and xᵀ · g.
   const Pass pass = !call.backward     ? Pass::kForward
                     : is_transposed(a) ? Pass::kWgrad
@@ -124,7 +133,8 @@ std::vector<MatchedOp> match_matmul(const ObservedCall& call) {
                                     .k = a.size(1),
                                     .transpose_a = is_transposed(a),
                                     .transpose_b = is_transposed(b),
-                                    .bias = bias})};
+                                    .bias = adds && !addend,
+                                    .addend = addend})};
 }
 
 }  // namespace
@@ -136,7 +146,8 @@ OpType matmul_type() {
           .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
           .examples = {R"({"m": 5, "n": 7, "k": 3})",
                        R"({"m": 13, "n": 1, "k": 11, "transpose_b": true})",
-                       R"({"m": 7, "n": 5, "k": 19, "transpose_b": true, "bias": true})"},
+                       R"({"m": 7, "n": 5, "k": 19, "transpose_b": true, "bias": true})",
+                       R"({"m": 3, "n": 4, "k": 6, "addend": true})"},
           .fields = fields_of<MatmulShape>,
           .make = make_op<Matmul, MatmulShape>,
           .match = match_matmul};

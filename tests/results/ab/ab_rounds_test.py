@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fathom_ab.rounds import BLOCK, enough, is_narrow
+from fathom_ab.rounds import BLOCK, enough, fewest, is_narrow
 from fathom_gate.shift import shift
 
 ROUNDS, MOST = 9, 45
@@ -58,6 +58,19 @@ def test_the_fastest_sample_is_used_as_in_the_gate():
     ]
     noisy = [[{"run_name": "row", "time_unit": "us", "real_time": 1.0 + i % 3}] for i in range(9)]
     assert enough(quiet, quiet, "row") and not enough(noisy, noisy, "row")
+
+
+def test_both_sides_are_compared_by_their_means_if_one_lacks_its_fastest_samples():
+    means = [[{"run_name": "row", "time_unit": "us", "real_time": 1.0 + i % 3}] for i in range(9)]
+    fastest = [[entry | {"min_us": 1.0} for entry in run] for run in means]
+    quiet = [[entry | {"real_time": 1.0} for entry in run] for run in means]
+    assert enough(fastest, fastest, "row") and not enough(fastest, quiet, "row")
+
+
+def test_the_fewest_rounds_are_those_that_can_show_a_change():
+    base = np.arange(1.0, 9)
+    found = [shift(base[:n], 100 * base[:n], BLOCK).p <= 0.05 for n in range(1, 9)]
+    assert found.index(True) + 1 == fewest() == 4 and all(found[3:])
 
 
 @pytest.mark.filterwarnings("error")

@@ -10,21 +10,28 @@ import time
 import pytest
 from program import PROGRAM, ROOT, ab, read_json
 
+from fathom_ab.merge import repetitions
+
 FAKE = '''#!{python}
 """A program with Google Benchmark's flags. Its rows report TIMES, and each run is a little slower."""
 import json, pathlib, re, sys, time
 
 TIMES = {times}
 flags = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+ours = [argument for argument in sys.argv if argument.startswith("--fathom_")]
+if len(ours) > sum(flag.startswith("--fathom_") for flag in flags):
+    sys.exit("At Most 1 required but received 2")
 log = pathlib.Path(__file__).parent / "log"
 if "--benchmark_list_tests" in flags:
     print(*TIMES, sep="\\n")
     sys.exit()
 if "--help" in flags:
+    print("--fathom_peaks=FILE --fathom_machine_check=warn|refuse|off")
     sys.exit()
 (name,) = [name for name in TIMES if re.search(flags["--benchmark_filter"], name)]
 with log.open("a") as file:
     file.write(pathlib.Path(__file__).name + " " + name + "\\n")
+pathlib.Path(__file__ + ".options").write_text(" ".join(sys.argv[1:]))
 turn = len(log.read_text().splitlines())
 time.sleep(30 * (name == "BM_hang"))
 if TIMES[name] is None:
@@ -33,8 +40,12 @@ us = TIMES[name] * (1 + 0.001 * (turn * 7 % 5)) * (1 + 0.005 * turn)
 us *= 1 + (name == "BM_noisy") * (turn * 29 % 11)
 row = {{"name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0}}
 row |= {{"threads": 1, "iterations": 10, "real_time": us, "cpu_time": us, "time_unit": "us", "label": "fake"}}
+rows = [row]
+if name == "BM_repeated":  # by itself, so Google Benchmark adds aggregates
+    rows = [row | {{"real_time": 2 * us}}, row, row | {{"run_type": "aggregate", "aggregate_name": "cv"}}]
 context = {{"date": "2026-01-01T00:00:00+00:00", "cpu": "Made-up CPU"}}
-pathlib.Path(flags["--benchmark_out"]).write_text(json.dumps({{"context": context, "benchmarks": [row]}}))
+context["peak_bytes_cpu_threads1"] = "10 GB/s, read"
+pathlib.Path(flags["--benchmark_out"]).write_text(json.dumps({{"context": context, "benchmarks": rows}}))
 '''
 
 
@@ -86,22 +97,49 @@ def test_only_noisy_rows_get_more_rounds(tmp_path):
 
 
 def test_files_have_the_format_of_google_benchmark(tmp_path, programs):
-    ab(*programs, "-o", tmp_path / "out", "--rounds=3", "--", "--benchmark_min_time=0.1")
+    ab(*programs, "-o", tmp_path / "out", "--rounds=4", "--", "--benchmark_min_time=0.1")
     document = read_json(tmp_path / "out/a.json")
     names = [row["name"] for row in document["benchmarks"]]
     aggregates = [f"BM_fast_{one}" for one in ("mean", "median", "stddev", "cv")]
-    assert names[:7] == ["BM_fast"] * 3 + aggregates
-    rows = document["benchmarks"][:7]
-    assert [row["repetition_index"] for row in rows[:3]] == [0, 1, 2]
-    times = sorted(row["real_time"] for row in rows[:3])
-    assert rows[4]["real_time"] == times[1] and rows[3]["real_time"] == pytest.approx(
-        sum(times) / 3
-    )
-    assert rows[6]["aggregate_unit"] == "percentage" and 0 < rows[6]["real_time"] < 0.2
+    assert names[:8] == ["BM_fast"] * 4 + aggregates
+    rows = document["benchmarks"][:8]
+    assert [row["repetition_index"] for row in rows[:4]] == [0, 1, 2, 3]
+    times = sorted(row["real_time"] for row in rows[:4])
+    assert rows[5]["real_time"] == pytest.approx(sum(times[1:3]) / 2)
+    assert rows[4]["real_time"] == pytest.approx(sum(times) / 4)
+    assert rows[7]["aggregate_unit"] == "percentage" and 0 < rows[7]["real_time"] < 0.2
     assert {row["family_index"] for row in document["benchmarks"]} == {0, 1}
     context = document["context"]
-    assert context["ab_rounds"] == "3" and context["ab_id"]
+    assert context["ab_rounds"] == "4" and context["ab_id"]
     assert context["command_line"].endswith("/a --benchmark_min_time=0.1")
+
+
+@pytest.mark.parametrize(
+    "given", [["--fathom_machine_check=warn"], ["--fathom_peaks=my.json"], ["--fathom_threads=1"]]
+)
+def test_options_of_the_user_replace_those_that_ab_adds(tmp_path, programs, given):
+    """fathom_bench refuses an option that it gets twice."""
+    result = ab(*programs, "-o", tmp_path / "out", "--rounds=4", "--", *given)
+    assert result.returncode == 0 and result.stderr == ""
+    last = (tmp_path / "b.options").read_text().split()
+    names = [option.partition("=")[0] for option in last]
+    assert given[0] in last and len(set(names)) == len(names)
+    assert {"--fathom_machine_check", "--fathom_peaks"} <= set(names)
+
+
+def test_a_row_that_repeats_itself_has_one_time_per_round(tmp_path):
+    program = fake(tmp_path / "a", BM_repeated=10)
+    ab(program, program, "-o", tmp_path / "out", "--rounds=4")
+    rows = read_json(tmp_path / "out/a.json")["benchmarks"][:5]
+    assert [row.get("repetition_index") for row in rows] == [0, 1, 2, 3, None]
+    assert all(row["real_time"] < 15 for row in rows), "the last repetition counts"
+
+
+def test_an_op_type_that_a_round_lacks_keeps_the_numbers_of_its_rounds():
+    step, op = ({"run_name": name, "real_time": 1.0} for name in ("step", "op"))
+    merged = repetitions([[step, op], [step], [step, op]], family=0)
+    rounds = [row.get("repetition_index") for row in merged if row["name"] == "op"]
+    assert rounds == [0, 2] and {row["repetitions"] for row in merged} == {3}
 
 
 def test_rows_with_ranks_are_rows_of_their_own(tmp_path):
@@ -153,11 +191,12 @@ def test_a_row_that_hangs_fails_and_the_others_run(tmp_path, programs):
         ),
         (["a", "log"], "Permission denied, expected a program that uses Google Benchmark"),
         (["a", "other"], "has none of the 2 rows of"),
-        (["a", "b", "--rounds=1"], "expected a number between 2 and 1000"),
+        (["a", "b", "--rounds=3"], "expected a number between 4, the fewest that can show"),
         (["a", "b", "--most-rounds=8"], "expected at least the 9 of --rounds"),
         (["a", "b", "--limit-seconds=soon"], "expected seconds between 1 and 1000000"),
         (["a"], "the following arguments are required: B"),
         (["a", "b", "--", "--benchmark_repetitions=3"], "expected --rounds=N"),
+        (["a", "b", "--", "--benchmark_out=run.json"], "--benchmark_out: results/ab writes"),
     ],
 )
 def test_invalid_arguments_are_refused(tmp_path, programs, arguments, found):
@@ -171,7 +210,7 @@ def test_invalid_arguments_are_refused(tmp_path, programs, arguments, found):
 def test_an_interruption_leaves_complete_files(tmp_path):
     program = fake(tmp_path / "a", BM_fast=10, BM_hang=10)
     started = subprocess.Popen(
-        [ROOT / "results/ab", program, program, "-o", tmp_path / "out", "--rounds=2"],
+        [ROOT / "results/ab", program, program, "-o", tmp_path / "out", "--rounds=4"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

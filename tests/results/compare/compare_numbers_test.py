@@ -171,6 +171,21 @@ def test_views_and_the_time_between_ops_are_one_type(tmp_path):
     )
 
 
+def test_small_views_count_in_the_sum_of_their_class(tmp_path):
+    """Each reshape takes 0.4 % of the step; a type of another class with this share is left out."""
+    step, us = made_up.step_name("memnet"), 0.004 * made_up.step_us("memnet")
+    small = [made_up.row(f"{step}/op:reshape{n}", us, "framework", pct_of_step=0.4) for n in "abc"]
+    small.append(made_up.row(f"{step}/op:exp", us, "elementwise", pct_of_step=0.4))
+    options = {"workloads": ("memnet",), "modes": ("train",), "extra": small}
+    found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
+    data = op_types.figure(found).data.set_index("type")
+    profile = made_up.PROFILES["memnet"]
+    assert data.A_us["framework"] == pytest.approx(profile["view"] + profile["framework"] + 3 * us)
+    table = op_types.every_setting(found).set_index("type")
+    assert table.base_us["framework"] == pytest.approx(data.A_us["framework"])
+    assert "exp" not in data.index and "exp" not in table.index
+
+
 def test_the_class_of_an_op_type_is_that_of_the_catalogue(tmp_path):
     """Older files label some op types as framework."""
     made = document(workloads=("vgg",))

@@ -3,6 +3,7 @@
 import json
 
 import made_up_run as made_up
+import pytest
 from gated import MEMNET, SUFFIX, VGG, base, classes, run, verdict
 from program import gate
 
@@ -15,6 +16,39 @@ def test_vanished_rows_fail_the_gate_with_their_reason(tmp_path, base):
     assert result.returncode == 1
     assert f"VANISHED  {MEMNET}: loss is not finite" in result.stdout.splitlines()
     assert "rows vanished" in result.stdout.splitlines()[-1]
+
+
+def failed(path):
+    """Adds a repetition that failed to a row of the file, as other programs on Google Benchmark write it."""
+    document = json.loads(path.read_text())
+    entry = {"name": MEMNET + SUFFIX, "run_name": MEMNET + SUFFIX, "run_type": "iteration"}
+    entry |= {"error_occurred": True, "error_message": "out of memory", "real_time": 0}
+    document["benchmarks"].append(entry)
+    return made_up.write(path, document)
+
+
+def test_a_row_that_failed_in_the_new_run_fails_the_gate(tmp_path, base):
+    code, found = verdict(base, failed(run(tmp_path / "new.json", 2)))
+    assert code == 1 and found["regressed"] and found["verdict"] == "regression: 1 row failed"
+    reason = {"name": MEMNET + SUFFIX, "reason": "out of memory", "fails": True}
+    assert found["failed"] == [reason] and classes(found)[MEMNET] == "SAME"
+
+
+def test_a_row_that_failed_in_both_runs_passes(tmp_path, base):
+    code, found = verdict(failed(base), failed(run(tmp_path / "new.json", 2)))
+    assert code == 0 and found["verdict"] == "no regression"
+    assert [(one["name"], one["fails"]) for one in found["failed"]] == [(MEMNET + SUFFIX, False)]
+
+
+@pytest.mark.parametrize(
+    "before, words", [(False, "out of memory"), (True, "out of memory; in the base, too")]
+)
+def test_failed_rows_are_listed_with_their_reason(tmp_path, base, before, words):
+    new = failed(run(tmp_path / "new.json", 2))
+    result = gate(failed(base) if before else base, new, f"--markdown={tmp_path}/comment.md")
+    line = f"FAILED    {MEMNET}: {words}"
+    assert line in result.stdout.splitlines()
+    assert f"- {line}" in (tmp_path / "comment.md").read_text().splitlines()
 
 
 def test_op_types_that_a_step_no_longer_runs_do_not_fail_the_gate(tmp_path, base):

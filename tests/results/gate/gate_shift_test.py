@@ -30,9 +30,10 @@ def test_orderings_are_counted_exactly():
 
 def test_blocks_are_compared_separately():
     # Three and three values have 20 orderings per block, so 1 of 20 ** 3 is the most extreme.
-    assert min_p(9, 9, block=3) == pytest.approx(2 / 20**3)
-    assert min_p(9, 9) == pytest.approx(2 / 48620)
-    assert min_p(3, 3) == pytest.approx(0.1)
+    nine, three = np.ones(9), np.ones(3)
+    assert min_p(nine, nine, block=3) == pytest.approx(2 / 20**3)
+    assert min_p(nine, nine) == pytest.approx(2 / 48620)
+    assert min_p(three, three) == pytest.approx(0.1)
 
 
 def test_drift_between_blocks_is_not_a_shift():
@@ -66,8 +67,26 @@ def test_too_few_repetitions_have_no_interval():
 
 
 def test_blocks_that_one_side_lacks_are_left_out():
-    base, new = times(5, 9, 7)
-    assert shift(base, new, block=3) == shift(base[:7], new, block=3)
+    base, new = times(5, 9, 6)
+    assert shift(base, new, block=3) == shift(base[:6], new, block=3)
+
+
+def test_missing_times_are_left_out_of_their_block():
+    base, new = times(6, 6, 6)
+    new[1] = np.nan
+    found = shift(base, new, block=3)
+    differences = [
+        np.subtract.outer(np.log(new[s]), np.log(base[s])) for s in (slice(3), slice(3, 6))
+    ]
+    assert found.effect == pytest.approx(np.nanmedian(differences))
+    assert min_p(base, new, block=3) == pytest.approx(2 / (10 * 20)), "2 and 3 times, 3 and 3"
+    assert shift(base, new) == shift(base, np.delete(new, 1))
+
+
+def test_times_without_a_common_block_are_no_evidence():
+    base, new = times(7, 3, 6)
+    new[:3] = np.nan
+    assert shift(base, new, block=3) == Shift(0, -np.inf, np.inf, 1)
 
 
 def rows(values):
@@ -92,6 +111,7 @@ def test_the_minimum_shift_is_the_largest_of_three():
     assert Noise(0.05).floor("a", found) == 0.05
     assert Noise(0.01, factor=4).floor("a", found) == pytest.approx(0.08)
     assert Noise(0.01, factor=1, row_shifts={"a": 0.07}).floor("a", found) == 0.07
+    assert Noise(0.01).floor("a", Shift(0, -np.inf, np.inf, 1)) == np.inf
 
 
 def test_the_null_distribution_sums_to_one():

@@ -21,6 +21,14 @@ def test_few_repetitions_give_a_note(tmp_path):
     )
 
 
+def test_few_rounds_of_an_alternating_run_give_a_note(tmp_path):
+    context = {"ab_id": "1", "ab_block": "3"}
+    files = [run(tmp_path / f"{n}.json", n, repetitions=5, **context) for n in (1, 2)]
+    assert "rows with only 5 repetitions, 9 advised (--rounds=9)" in gate(*files).stdout
+    few = [run(tmp_path / f"{n}.json", n, repetitions=3, **context) for n in (1, 2)]
+    assert "expected --rounds=9 in both runs" in refused(*few)
+
+
 @pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp", *GPU_SETTINGS])
 def test_different_settings_give_a_note(tmp_path, base, key):
     new = run(tmp_path / "new.json", 2, **{key: "other"})
@@ -65,7 +73,8 @@ def test_two_machines_are_refused(tmp_path, base, key):
 
 def test_too_few_repetitions_are_refused(tmp_path):
     files = [run(tmp_path / f"{n}.json", n, repetitions=3) for n in (1, 2)]
-    assert "too few repetitions to detect any change" in refused(*files)
+    for more in ([], ["--alpha=0.3"]):  # p can be 0.1, but there is no interval of 95 %
+        assert "too few repetitions to detect any change" in refused(*files, *more)
 
 
 def test_runs_without_a_common_row_are_refused(tmp_path, base):
@@ -93,6 +102,16 @@ def test_a_broken_errors_file_is_refused(tmp_path, base):
     new = run(tmp_path / "new.json", 2)
     (tmp_path / "new.json.errors.jsonl").write_text("out of disk")
     assert "new.json.errors.jsonl: line 1 is 'out of disk'" in refused(base, new)
+
+
+@pytest.mark.parametrize("index", [None, -1, 1000, "first"])
+def test_a_round_that_is_none_is_refused(tmp_path, index):
+    document = json.loads(run(tmp_path / "a.json", 1, ab_id="1", ab_block="3").read_text())
+    row = document["benchmarks"][0]
+    row.pop("repetition_index") if index is None else row.update(repetition_index=index)
+    file = made_up.write(tmp_path / "a.json", document)
+    line = refused(file, file)
+    assert f"{file}: repetition_index of {VGG}" in line and "a round from 0 to 999" in line
 
 
 def test_an_output_that_cannot_be_written_is_refused(tmp_path, base):

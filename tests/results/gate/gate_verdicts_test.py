@@ -108,18 +108,24 @@ def test_the_fastest_sample_is_the_default(tmp_path):
     assert code == 0 and classes(found)[VGG] == "AMBIGUOUS"
 
 
-def compared(tmp_path, rows):
-    """The classes of rows with these times: {name: (base, new)}."""
+def files_of(tmp_path, rows, **context):
+    """Two files of rows with these times: {name: (base, new)}. A repetition without a time, None, is left out."""
     files = []
     for side, name in enumerate(("base.json", "new.json")):
         repetitions = [
             made_up.row(row, us, repetitions=len(times[side]), repetition_index=index)
             for row, times in rows.items()
             for index, us in enumerate(times[side])
+            if us is not None
         ]
-        document = {"context": {}, "benchmarks": repetitions}
+        document = {"context": context, "benchmarks": repetitions}
         files.append(made_up.write(tmp_path / name, document))
-    return classes(verdict(*files)[1])
+    return files
+
+
+def compared(tmp_path, rows):
+    """The classes of rows with these times: {name: (base, new)}."""
+    return classes(verdict(*files_of(tmp_path, rows))[1])
 
 
 SAME = [100, 100.1, 100.2, 100.3]
@@ -139,3 +145,66 @@ def test_ops_of_one_changed_step_of_two_need_half_the_p_value(tmp_path):
     assert compared(tmp_path, rows)[op] == "SLOWER"
     found = compared(tmp_path, rows | {MEMNET: (SAME, SAME)})
     assert found[VGG] == "SLOWER" and found[op] == "AMBIGUOUS"
+
+
+def test_a_row_with_too_few_repetitions_is_ambiguous(tmp_path):
+    few, equal = "BM_Few", [100.0, 100.0]
+    _, found = verdict(*files_of(tmp_path, {"BM_A": (SAME, SAME), few: (equal, equal)}))
+    assert row_of(found, "BM_A")["class"] == "SAME" and "min_change_pct" in row_of(found, "BM_A")
+    row = row_of(found, few)
+    assert row["class"] == "AMBIGUOUS" and row["p"] == 1
+    absent = ("change_low_pct", "change_high_pct", "min_change_pct")
+    assert not row.keys() & set(absent), "JSON has no infinity"
+
+
+def test_a_row_without_an_interval_is_never_slower(tmp_path):
+    few = (SAME[:3], SLOWER[:3])
+    _, found = verdict(*files_of(tmp_path, {"BM_A": (SAME, SAME), "BM_Few": few}), "--alpha=0.3")
+    row = row_of(found, "BM_Few")
+    assert row["q"] <= 0.3 and row["class"] == "AMBIGUOUS"
+
+
+def test_a_repetition_with_a_time_of_0_is_left_out(tmp_path):
+    rows = {"BM_A": ([*SAME, 0], [0, *SLOWER])}
+    _, found = verdict(*files_of(tmp_path, rows))
+    row = row_of(found, "BM_A")
+    assert row["repetitions"] == [4, 4] and row["class"] == "SLOWER"
+    assert row["base_us"] == pytest.approx(100.15) and row["change_pct"] == pytest.approx(10, abs=1)
+
+
+ALTERNATING = {"ab_id": "1", "ab_block": "3"}  # the context of files of results/ab
+
+
+@pytest.mark.parametrize("missing", [None, 0])
+def test_a_round_that_a_row_lacks_moves_no_other_round(tmp_path, missing):
+    """The machine becomes slower after every third round. The new program has no time for the second round."""
+    drift = [100, 101, 102, 200, 201, 202, 400, 401, 402]
+    new = [drift[0], missing, *drift[2:]]
+    _, found = verdict(*files_of(tmp_path, {"BM_A": (drift, new)}, **ALTERNATING))
+    row = row_of(found, "BM_A")
+    assert row["change_pct"] == pytest.approx(0) and row["repetitions"] == [9, 8]
+    assert -2 < row["change_low_pct"] < 0 < row["change_high_pct"] < 2
+
+
+def test_rows_without_a_common_block_of_rounds_show_no_change(tmp_path):
+    apart = ([*SAME[:3], None, None, None], [None, None, None, *SLOWER[:3]])
+    rows = {"BM_A": (SAME, SAME), "BM_Apart": apart}
+    _, found = verdict(*files_of(tmp_path, rows, **ALTERNATING))
+    row = row_of(found, "BM_Apart")
+    assert (row["class"], row["p"], row["change_pct"]) == ("AMBIGUOUS", 1, 0)
+
+
+@pytest.mark.parametrize("place", ["base.json", "new.json", "noise.json"])
+def test_a_row_is_compared_by_its_mean_if_a_file_lacks_its_fastest_sample(tmp_path, place):
+    files = []
+    for seed, name in enumerate(("base.json", "new.json", "noise.json")):
+        rows = list(repeated([made_up.row(VGG, 100), made_up.row(MEMNET, 50)], seed))
+        for row in rows:
+            row["min_us"] = row["real_time"] / 2
+        if name == place:
+            del rows[0]["min_us"]
+        files.append(made_up.write(tmp_path / name, {"context": {}, "benchmarks": rows}))
+    _, found = verdict(*files[:2], f"--noise={files[2]}")
+    assert row_of(found, VGG)["class"] == "SAME", "one field in all files"
+    times = [row_of(found, name)["base_us"] for name in (VGG, MEMNET)]
+    assert times == pytest.approx([100, 25], rel=0.03), "the other row keeps its fastest samples"

@@ -58,6 +58,21 @@ def test_gzip_files_are_runs_and_copies_of_a_run_count_once(tmp_path):
     assert [file for _, _, file in runs] == [plain.name, packed[1].name, made_up.file(2)]
 
 
+def test_files_beside_a_run_are_not_read_even_if_the_run_is_lost(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 1)
+    for name in (made_up.file(0), "lost.json"):
+        for suffix in (
+            ".part",
+            ".errors.jsonl",
+            ".explain.json",
+            ".kernels.json",
+            ".samples.jsonl",
+        ):
+            (folder / f"{name}{suffix}").write_text("")
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stderr == "" and "Not a run" not in page
+
+
 def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
     folder = made_up.write(tmp_path / "runs", 3)
     good = json.dumps(made_up.run(3))
