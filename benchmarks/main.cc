@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -279,12 +280,10 @@ int run(int argc, char** argv) {
   set_mkl_dispatch(options.mkl);
   set_malloc_tuning(options.malloc);
   initialize_google_benchmark(options, argv[0]);
-  if (options.models) {
-    std::cout << models::workloads_markdown();
-    return kOk;
-  }
-  if (options.ops) {
-    std::cout << ops::op_types_text();
+  if (options.models || options.ops) {
+    if (options.models) std::cout << models::workloads_markdown();
+    if (options.models && options.ops) std::cout << '\n';
+    if (options.ops) std::cout << ops::op_types_text();
     return kOk;
   }
   Progress progress;
@@ -314,7 +313,10 @@ int main(int argc, char** argv) {
   namespace bench = fathom::benchmarks;
   on_exit(bench::exit_as_usage, nullptr);
   try {
-    return bench::run(argc, argv);
+    const int code = bench::run(argc, argv);
+    if (std::cout.flush()) return code;
+    std::cerr << bench::prefix << "stdout: " << std::strerror(errno) << '\n';
+    return bench::kUsage;
   } catch (const bench::RankLost& error) {
     std::cerr << bench::prefix << error.what() << '\n';
     return bench::kBenchmarkFailed;

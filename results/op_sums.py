@@ -14,7 +14,7 @@ Prints a Markdown table with one line per step on the CPU:
 - the share of the profiled step between ops
 - the op types with the largest difference between their time in the profiled step and their sum
 
-The last three columns need the rows of --fathom_profile.
+The last three columns need the rows of --fathom_profile. Of several files, each row may be in one only.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def largest(shares):
 
 
 def table(benchmarks):
-    """The lines of the table. Steps without op rows are left out."""
+    """The lines of the table. Steps without op rows are left out. Raises RunError if none is left."""
     steps, inside, separate = split(benchmarks)
     lines = [
         "| step | ms | sum of its ops, ms | ratio | ratio, cold | % in op types without rows | % between ops "
@@ -109,7 +109,23 @@ def table(benchmarks):
         cold = sums_by_type(ops, mode, "cold") if has_cold else {}
         if hot:
             lines.append(line(key, step, inside[key], hot, cold))
+    if len(lines) == 2:
+        raise RunError("the files hold no step on the CPU with its op rows, expected both")
     return lines
+
+
+def rows_of(files):
+    """The rows of all files. Raises RunError if two files have the same row: a step is compared with its own op types."""
+    rows, owners = [], {}
+    for file in files:
+        for row in read(file).measured:
+            if row.name in owners:
+                raise RunError(
+                    f"{file}: has {row.name}, as {owners[row.name]} does; expected each row in one file"
+                )
+            owners[row.name] = file
+            rows.append(row)
+    return rows
 
 
 def main():
@@ -117,19 +133,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="RUN.json")
-    benchmarks = []
-    for file in parser.parse_args().files:
-        try:
-            benchmarks += read(file).measured
-        except RunError as error:
-            sys.exit(f"op_sums: {error}")
-    lines = table(benchmarks)
-    if len(lines) == 2:
-        sys.exit(
-            "op_sums: the files hold no step on the CPU together with its op rows, expected both"
-        )
+    try:
+        lines = table(rows_of(parser.parse_args().files))
+    except RunError as error:
+        print(f"op_sums: {error}", file=sys.stderr)
+        return 2
     print("\n".join(lines))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

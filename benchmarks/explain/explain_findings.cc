@@ -255,11 +255,13 @@ std::string host_sentence(const Explanation& explanation) {
          " % of the step, in which it waits for the host";
 }
 
+bool is_disturbed(const Explanation& explanation) { return !taken_times(explanation).empty(); }
+
 std::vector<std::string> warnings(const Explanation& explanation) {
   std::vector<std::string> all;
   if (const std::string taken = taken_times(explanation); !taken.empty()) {
     all.push_back("Other processes or the hypervisor took CPU time, on average " + taken +
-                  ". Findings hold without that time");
+                  ". Findings count what holds without that time; measure again for others");
   }
   if (explanation.contradicts()) {
     all.push_back("The timed step (" + ms(*explanation.step_us) + ") and the " +

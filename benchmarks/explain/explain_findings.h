@@ -24,6 +24,9 @@ std::vector<Finding> findings(const Explanation& explanation, std::size_t count 
 /// The host's share of a step on a GPU, as a sentence; empty where it is not known.
 std::string host_sentence(const Explanation& explanation);
 
+/// Whether others took CPU time that changes a finding.
+bool is_disturbed(const Explanation& explanation);
+
 /// Sentences for the reader of the table: which times contradict each other, and what share of the
 /// times others took. Empty where there is nothing to warn of.
 std::vector<std::string> warnings(const Explanation& explanation);

@@ -157,8 +157,10 @@ class Text {
       text += ": " + finding.words + ".\n";
     }
     if (found.size() < 3) {
-      text += found.empty() ? "  These numbers show no saving.\n"
-                            : "  The numbers show no further saving.\n";
+      text +=
+          found.empty() ? "  These numbers show no saving" : "  The numbers show no further saving";
+      text +=
+          is_disturbed(explanation_) ? " that holds without the time that others took.\n" : ".\n";
     }
     return text;
   }

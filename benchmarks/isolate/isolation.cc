@@ -134,7 +134,8 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
     return result;
   }
   if (!fs::exists(out)) {
-    result.failure = failed_run(row, family, {.reason = "the process measured nothing"});
+    result.failure = failed_run(
+        row, family, {.reason = "the process ended with exit code 0, but measured nothing"});
     return result;
   }
   add_runs(runs_in_file(out, family), result);

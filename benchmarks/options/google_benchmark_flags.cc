@@ -56,6 +56,7 @@ bool uses_colors(const std::vector<std::string>& arguments) {
   const std::string value =
       google_benchmark_value(arguments, "--benchmark_color", "BENCHMARK_COLOR", "auto");
   if (value != "auto") return is_true(value);
+  if (const char* none = std::getenv("NO_COLOR"); none != nullptr && *none != '\0') return false;
   const char* terminal = std::getenv("TERM");
   return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
 }

@@ -17,7 +17,8 @@ bool lists_tests(const std::vector<std::string>& arguments);
 /// Whether the display shows only aggregates of repetitions (--benchmark_display_aggregates_only).
 bool displays_aggregates_only(const std::vector<std::string>& arguments);
 
-/// Whether results on a terminal have colors (--benchmark_color).
+/// Whether results on a terminal have colors: --benchmark_color, else not with NO_COLOR
+/// (https://no-color.org) or on a terminal without them.
 bool uses_colors(const std::vector<std::string>& arguments);
 
 /// How often each row is measured (--benchmark_repetitions).

@@ -184,6 +184,18 @@ void declare(CLI::App& app, Options& options, RawOptions& raw) {
   declare_exits(app, options);
 }
 
+/// Throws UsageError for an option without its value: CLI11 would take the next argument.
+void refuse_missing_values(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (const auto& argument : arguments) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    const CLI::Option* option = app.get_option_no_throw(flag);
+    if (option == nullptr || option->get_items_expected_max() == 0) continue;
+    if (argument.size() <= flag.size() + 1)
+      throw UsageError(flag + ": found no value, expected " + flag + '=' +
+                       option->get_option_text());
+  }
+}
+
 /// A flag and its sentence, wrapped at kHelpColumns.
 std::string help_entry(const std::string& flag, const std::string& sentence) {
   std::string line = "  " + flag;
@@ -218,6 +230,7 @@ RawOptions read_options(std::vector<std::string> arguments, Options& options) {
   RawOptions raw;
   CLI::App app;
   declare(app, options, raw);
+  refuse_missing_values(app, arguments);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
   try {
     app.parse(arguments);

@@ -9,7 +9,10 @@
 namespace fathom::benchmarks {
 
 OutputFiles::OutputFiles(const Options& options, EarlierRun earlier)
-    : earlier_(std::move(earlier)), out_(options.out), samples_path_(options.samples) {
+    : warn_(options.data.warn),
+      earlier_(std::move(earlier)),
+      out_(options.out),
+      samples_path_(options.samples) {
   if (!out_.empty()) {
     json_.emplace(out_);
     std::error_code none_there;  // of an earlier run
@@ -47,6 +50,12 @@ void OutputFiles::add(const RowResult& result) {
     replace_file(kernels_path(out_), choices_json(choices_));
   }
   json_->add(result.runs);
+  measured_ = measured_ || !result.runs.empty();
+}
+
+void OutputFiles::end() {
+  if (json_ && !measured_ && earlier_.rows.empty() && std::filesystem::is_regular_file(out_))
+    warn_("no row was measured; " + out_ + " is of an earlier run");
 }
 
 void OutputFiles::write_failure(const RowResult::Run& run) {

@@ -22,11 +22,15 @@ class OutputFiles final : public ResultSink {
   /// Throws std::runtime_error where a file cannot be written; so does add().
   void begin(const Context& context) override;
   void add(const RowResult& result) override;
+  /// Warns where no row was measured and the file is of an earlier run.
+  void end() override;
 
  private:
   void write_failure(const RowResult::Run& run);
   std::string errors_path() const { return out_ + ".errors.jsonl"; }
 
+  bool measured_ = false;
+  fixtures::MessageCallback warn_;
   EarlierRun earlier_;
   std::optional<JsonFile> json_;
   std::string out_;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "benchmarks/output/terminal/terminal.h"
@@ -24,10 +26,17 @@ std::string clock_text(double seconds) {
   return text;
 }
 
+/// Whether the terminal cannot erase a line.
+bool is_dumb() {
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view(terminal) == "dumb";
+}
+
 }  // namespace
 
 Progress::Progress()
-    : terminal_(isatty(STDERR_FILENO) == 1), begin_(std::chrono::steady_clock::now()) {}
+    : terminal_(isatty(STDERR_FILENO) == 1 && !is_dumb()),
+      begin_(std::chrono::steady_clock::now()) {}
 
 void Progress::show(const std::string& row, const std::string& stage) {
   if (!terminal_) return;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -94,6 +95,8 @@ std::string kernels_elsewhere(const std::string& path) {
   const auto [text, status] =
       fixtures::forked_text([&] { return loaded_kernels(path); }, kLoadSeconds);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    throw std::runtime_error("did not load within " + std::to_string(kLoadSeconds) + " s");
   throw std::runtime_error("the process that loaded it ended with " +
                            fixtures::process_end(status));
 }

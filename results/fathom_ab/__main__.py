@@ -17,12 +17,20 @@ import uuid
 
 from fathom_ab.merge import repetitions
 from fathom_ab.program import Program
-from fathom_ab.rounds import BLOCK, enough
+from fathom_ab.rounds import BLOCK, enough, fewest
 from fathom_gate import __main__ as gate
+from fathom_gate.rows import MAX_ROUNDS
 from fathom_runs.arguments import command_line
 from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
 from fathom_runs.source import RunError
+
+
+# Options of Google Benchmark that results/ab gives itself, and what to use instead.
+OWN = {
+    "--benchmark_repetitions": "the rounds are the repetitions, expected --rounds=N",
+    "--benchmark_out": "results/ab writes DIR/a.json and DIR/b.json, expected -o DIR",
+}
 
 
 def main():
@@ -148,8 +156,9 @@ def parsed():
     )
     parser.epilog = "Options after -- go to both programs, for example --benchmark_filter=REGEX."
     passed = sys.argv[split + 1 :]
-    if any(option.startswith("--benchmark_repetitions") for option in passed):
-        parser.error("--benchmark_repetitions: the rounds are the repetitions, expected --rounds=N")
+    for option, why in OWN.items():
+        if any(one.startswith(option) for one in passed):
+            parser.error(f"{option}: {why}")
     arguments = parser.parse_args(sys.argv[1:split])
     arguments.most_rounds = arguments.most_rounds or arguments.rounds
     if arguments.most_rounds < arguments.rounds:
@@ -161,8 +170,11 @@ def parsed():
 
 
 def rounds_of(text):
-    if not text.isdecimal() or not 2 <= int(text) <= 1000:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number between 2 and 1000")
+    least = fewest()
+    if not text.isdecimal() or not least <= int(text) <= MAX_ROUNDS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a number between {least}, the fewest that can show a change, and {MAX_ROUNDS}"
+        )
     return int(text)
 
 

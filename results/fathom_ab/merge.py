@@ -18,15 +18,22 @@ def repetitions(runs, family):
     """Merges the entries of all runs of a row (one list per run) and adds aggregates. `family` numbers the rows."""
     merged = []
     for name in dict.fromkeys(entry["run_name"] for run in runs for entry in run):
-        found = [entry for run in runs for entry in run if entry["run_name"] == name]
-        common = {"family_index": family, "repetitions": len(found)}
-        merged += [
-            entry | common | {"name": name, "repetition_index": index}
-            for index, entry in enumerate(found)
-        ]
+        found = of_rounds(runs, name)
+        common = {"family_index": family, "repetitions": len(runs)}
+        merged += [entry | common | {"name": name} for entry in found]
         if len(found) > 1:
             merged += [aggregate(kind, found) | common for kind in AGGREGATES]
     return merged
+
+
+def of_rounds(runs, name):
+    """The entries of a name, numbered by their round. An op type may be missing in a round."""
+    return [
+        entry | {"repetition_index": number}
+        for number, run in enumerate(runs)
+        for entry in run
+        if entry["run_name"] == name
+    ]
 
 
 def aggregate(kind, found):

@@ -35,7 +35,8 @@ class Program:
     arguments: list[str]
     limit_seconds: int  # per run
     context: dict = field(default_factory=dict)  # of its first run, plus the peaks of all runs
-    later_options: list[str] = field(default_factory=list)  # added from the second run on
+    # Added from the second run on, without those that the user gave.
+    later_options: list[str] = field(default_factory=list)
     folder: tempfile.TemporaryDirectory = field(default_factory=temporary_folder)
 
     def rows(self):
@@ -60,10 +61,15 @@ class Program:
         context, entries = {}, []
         if out.exists() and out.stat().st_size:
             context, entries = document(out, text_of(out))
-        entries = [entry for entry in entries if is_measured(entry)]
+        # A round is one repetition: of a program that repeats a row by itself, the last one counts.
+        entries = {
+            entry["run_name"]: entry
+            for entry in entries
+            if is_measured(entry) and entry.get("run_type") != "aggregate"
+        }
         if entries:
             self.remember(context)
-            return entries, None
+            return list(entries.values()), None
         for reason in failures(out).values():
             return [], reason
         return [], f"exit code {ended.returncode}: {last_line(ended.stderr)}"
@@ -77,7 +83,7 @@ class Program:
         if is_first:
             usage = self.start("--help").stdout
             if "--fathom_peaks" in usage:
-                known = [option for option in NO_CHECK if option.partition("=")[0] in usage]
+                known = [option for option in NO_CHECK if option_name(option) in usage]
                 self.later_options = known[:1]
         if self.later_options and found and (is_first or new_peaks):
             file = self.file("peaks.json")
@@ -88,9 +94,11 @@ class Program:
         return pathlib.Path(self.folder.name, name)
 
     def start(self, *arguments):
+        given = set(map(option_name, self.arguments))
+        added = [option for option in self.later_options if option_name(option) not in given]
         try:
             return subprocess.run(
-                [self.path.absolute(), *self.arguments, *self.later_options, *arguments],
+                [self.path.absolute(), *self.arguments, *added, *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -102,6 +110,10 @@ class Program:
             raise RunError(
                 f"{self.path}: {error.strerror}, expected a program that uses Google Benchmark"
             ) from error
+
+
+def option_name(option):
+    return option.partition("=")[0]
 
 
 def escaped(name):

@@ -1,10 +1,13 @@
 """Decides whether a row has enough rounds."""
 
+import itertools
+
 import numpy as np
 
-from fathom_gate.rows import FASTEST, times_of
+from fathom_ab.merge import of_rounds
+from fathom_gate.rows import FASTEST, field_of, times_of
 from fathom_gate.shift import shift
-from fathom_gate.verdict import Rule
+from fathom_gate.verdict import Rule, can_detect
 from fathom_runs.benchmarks import Benchmark
 
 BLOCK = 3  # consecutive rounds that are compared with each other
@@ -18,15 +21,19 @@ def enough(base, new, name):
 
     Only the width of the interval decides. Stopping at a visible change would find changes that don't exist.
     """
-    return is_narrow(*(np.array(times(side, name)) for side in (base, new)))
+    rows = [Benchmark(name, of_rounds(runs, name)) for runs in (base, new)]
+    field = field_of(rows, FASTEST)  # as the gate reads them by default
+    return is_narrow(*(times_of(row, field, row.values("repetition_index")) for row in rows))
 
 
 def is_narrow(base, new):
-    """Whether the interval is narrow enough. A time of 0 is below the clock's resolution; more rounds don't help."""
-    return min(*base, *new) <= 0 or shift(base, new, BLOCK).half_width <= ENOUGH_WIDTH
+    """Whether the interval is narrow enough. A time below the clock's resolution is NaN; more rounds don't help."""
+    if np.isnan(base).any() or np.isnan(new).any():
+        return True
+    return shift(base, new, BLOCK).half_width <= ENOUGH_WIDTH
 
 
-def times(runs, name):
-    """Times of a row, as the gate reads them by default."""
-    entries = [entry for run in runs for entry in run if entry["run_name"] == name]
-    return times_of(Benchmark(name, entries), FASTEST)
+def fewest():
+    """The smallest number of rounds with which a change can be detected."""
+    counts = itertools.count(1)
+    return next(n for n in counts if can_detect(np.ones(n), np.ones(n), Rule.alpha, BLOCK))

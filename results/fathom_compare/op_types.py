@@ -5,7 +5,7 @@ import pandas as pd
 from fathom_compare.interval import MIN_WORKLOADS, geometric_mean
 from fathom_compare.means import MODES
 from fathom_compare.ratio_axis import ratio_axis
-from fathom_compare.selection import by_setting, last_setting
+from fathom_compare.selection import SETTING, by_setting, last_setting
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
 from fathom_runs.catalogue import FRAMEWORK
@@ -13,7 +13,8 @@ from fathom_runs.words import plural
 
 NAME = ("Speed-up of op types in training steps", "fathom_bench")
 MIN_SHARE = 0.5  # percent of a step on one side; smaller op types are noise
-STEP = ["workload", "mode", "batch"]
+STEP = ["workload", "mode", "batch", *SETTING, "usual"]
+SUMS = ["base_us", "other_us", "base_pct_of_step", "other_pct_of_step"]
 NEEDS = "op types of training steps on both sides: ./fathom_bench --fathom_profile --benchmark_out=run.json"
 
 
@@ -23,7 +24,6 @@ def figure(comparison):
     if found is None:
         return Missing(*name, NEEDS)
     words, rows = found
-    rows = merged(rows)
     data = table_of(rows)
     return Figure(
         *name,
@@ -36,15 +36,16 @@ def figure(comparison):
 def of_mode(comparison, mode):
     """Op types that take at least MIN_SHARE of the step on one side."""
     types = comparison.op_types
+    types = merged(types[types["mode"] == mode])
     share = types[["base_pct_of_step", "other_pct_of_step"]].max(axis=1)
-    return types[(types["mode"] == mode) & (share >= MIN_SHARE)]
+    return types[share >= MIN_SHARE]
 
 
-def merged(rows):
-    """The rows of one setting, with the class framework (time between ops, views, reshapes) as one op type."""
-    kinds = rows.type.where(rows.op_class != FRAMEWORK, FRAMEWORK)
-    rows = rows.assign(type=kinds).groupby([*STEP, "type", "op_class"], sort=False)
-    rows = rows[["base_us", "other_us"]].sum().reset_index()
+def merged(types):
+    """The class framework (time between ops, views, reshapes) as one op type of each step."""
+    kinds = types.type.where(types.op_class != FRAMEWORK, FRAMEWORK)
+    steps = types.assign(type=kinds).groupby([*STEP, "type", "op_class"], sort=False, dropna=False)
+    rows = steps[SUMS].sum().reset_index()
     return rows.assign(speedup=rows.base_us / rows.other_us)
 
 
@@ -72,7 +73,7 @@ def table_of(rows):
 def every_setting(comparison):
     """The tables of all modes and settings, as one."""
     parts = [
-        table_of(merged(rows)).assign(mode=words, setting=setting)
+        table_of(rows).assign(mode=words, setting=setting)
         for mode, words in MODES.items()
         for setting, rows in by_setting(of_mode(comparison, mode))
     ]

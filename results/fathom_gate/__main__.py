@@ -3,7 +3,7 @@
 results/gate base.json new.json
 results/gate base.json new.json --noise=aa.json --markdown=comment.md --json=verdict.json
 
-Exit codes: 0 no regression, 1 a row is slower or missing in the new run, 2 wrong usage or unusable input.
+Exit codes: 0 no regression, 1 a row is slower, missing or failed in the new run, 2 wrong usage or unusable input.
 """
 
 import argparse
@@ -17,14 +17,14 @@ import numpy as np
 from fathom_gate import document, markdown, terminal, words
 from fathom_gate.causes import causes
 from fathom_gate.noise import Noise, between, of_alternating_runs
-from fathom_gate.rows import FASTEST, Rows, read, same_machine, shared_block
+from fathom_gate.rows import FASTEST, MEAN, Rows, read, same_machine, shared_block
 from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import replace
 from fathom_runs.source import RunError
 
 
-FIELDS = (FASTEST, "p50_us", "real_time")
+FIELDS = (FASTEST, "p50_us", MEAN)
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,8 @@ def main(command=None):
 
 
 def compare(arguments):
-    base, new, *others = (
-        chosen(read(path, arguments.by), arguments.filter)
-        for path in (arguments.base, arguments.new, *arguments.noise)
-    )
+    files = read([arguments.base, arguments.new, *arguments.noise], arguments.by)
+    base, new, *others = (chosen(rows, arguments.filter) for rows in files)
     settings = same_machine(base, new)
     for other in others:
         settings += [f"{other.path}: {one}" for one in same_machine(base, other)]
@@ -67,7 +65,7 @@ def compare(arguments):
     if too_few_repetitions(base, new, arguments.alpha, block):
         raise RunError(
             f"{new.path}: too few repetitions to detect any change, expected "
-            f"--benchmark_repetitions={words.ADVISED} in both runs"
+            f"{words.advised(block)} in both runs"
         )
     smallest = np.log1p(arguments.smallest / 100)
     if others:
@@ -76,7 +74,7 @@ def compare(arguments):
         noise = of_alternating_runs(smallest) if block else Noise(smallest)
     rule = Rule(arguments.alpha, np.log1p(arguments.same / 100))
     verdicts = judge(base, new, noise, rule, block)
-    notes = list(words.notes(verdicts, noise, settings))
+    notes = list(words.notes(verdicts, noise, settings, block))
     return Comparison(base, new, verdicts, causes(verdicts, base, new), notes)
 
 
@@ -141,7 +139,7 @@ def parsed(command):
         choices=FIELDS,
         default=FIELDS[0],
         help="time of a repetition: its fastest sample (min_us, the default), its median sample (p50_us) or its mean "
-        "(real_time). Interference only slows a sample. Rows without samples use the mean",
+        "(real_time). Interference only slows a sample. Rows without samples in one of the files use the mean",
     )
     add(
         "--filter",

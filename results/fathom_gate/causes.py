@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fathom_runs.names import step_of
 
 MIN_SHARE = 0.05  # of the step's change; smaller causes are not listed
@@ -32,17 +30,10 @@ def causes(verdicts, base, new):
         if not op_type or step not in found:
             continue
         own = by_name.get(name)
-        before, after = (
-            (own.base_us, own.new_us) if own else (median(base, name), median(new, name))
-        )
+        before, after = (own.base_us, own.new_us) if own else (base.us(name), new.us(name))
         share = (after - before) / (by_name[step].new_us - by_name[step].base_us)
         found[step].append(Cause(op_type, before, after, share, own is None or own.changed))
     return {step: largest(all_causes) for step, all_causes in found.items()}
-
-
-def median(run, name):
-    """The median time of a row; 0 if the run lacks it."""
-    return float(np.median(run.times[name])) if name in run.times else 0.0
 
 
 def largest(found):

@@ -20,7 +20,10 @@ def text(comparison):
         "untested": verdicts.untested,
         "added": verdicts.added,
         "vanished": [{"name": name, "reason": why} for name, why in verdicts.vanished.items()],
-        "failed": [{"name": name, "reason": why} for name, why in verdicts.failed.items()],
+        "failed": [
+            {"name": name, "reason": why, "fails": name not in verdicts.failed_before}
+            for name, why in verdicts.failed.items()
+        ],
     }
     return json.dumps(made, indent=1, allow_nan=False) + "\n"
 
@@ -41,10 +44,13 @@ def of_row(row, comparison):
         "repetitions": row.repetitions,
         "change_pct": row.percent,
     }
-    if math.isfinite(row.shift.low):
-        made["change_low_pct"] = percent(row.shift.low)
-        made["change_high_pct"] = percent(row.shift.high)
-    made |= {"p": row.shift.p, "q": row.q, "min_change_pct": percent(row.floor)}
+    made |= {"p": row.shift.p, "q": row.q}
+    limits = {
+        "change_low_pct": row.shift.low,
+        "change_high_pct": row.shift.high,
+        "min_change_pct": row.floor,
+    }
+    made |= {key: percent(value) for key, value in limits.items() if math.isfinite(value)}
     if row.name in comparison.causes:
         made["causes"] = [
             {

@@ -24,8 +24,8 @@ class Noise:
     measured: bool = False  # whether the noise between processes was measured
 
     def floor(self, name, found):
-        """The minimum shift of a row that is not noise; `found` is its Shift."""
-        width = found.half_width if np.isfinite(found.half_width) else 0
+        """The minimum shift of a row that is not noise; `found` is its Shift. Infinite with too few repetitions."""
+        width = found.half_width
         return max(self.smallest, self.factor * width, self.row_shifts.get(name, 0))
 
 

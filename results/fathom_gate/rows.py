@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fathom_runs import benchmarks, context
+from fathom_runs.entries import wrong
 from fathom_runs.failures import failures
 from fathom_runs.names import kind
 from fathom_runs.words import disturbed_words
 
 FASTEST = "min_us"  # fastest sample of a repetition; interference only slows a sample
+MEAN = "real_time"  # every row has it
+MAX_ROUNDS = 1000  # of results/ab
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Rows:
 
     path: pathlib.Path
     context: dict
-    times: dict[str, np.ndarray]  # microseconds, one value per repetition, in order
+    times: dict[str, np.ndarray]  # microseconds by repetition or round, NaN for a missing one
     failed: dict[str, str] = field(default_factory=dict)  # reason by row
     disturbed: dict[str, bool] = field(default_factory=dict)  # by row, if known
 
@@ -28,10 +31,17 @@ class Rows:
         """Date, commit and repetitions: `2026-11-22T06:21, 1a2b3c4d5e-dirty, 9 repetitions`"""
         date, commit = (str(self.context.get(key, "")) for key in ("date", "git_commit"))
         dirty = "-dirty" if commit.endswith("-dirty") else ""
-        counts = sorted({len(times) for times in self.times.values()})
+        counts = sorted(set(map(self.repetitions, self.times)))
         count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else counts[0]
         counted = f"{count} repetition{'s' * (count != 1)}"
         return ", ".join(filter(None, (date[:16], commit[:10] + dirty, counted)))
+
+    def us(self, name):
+        """The median time of a row; 0 if the run lacks it."""
+        return float(np.nanmedian(self.times[name])) if name in self.times else 0.0
+
+    def repetitions(self, name):
+        return int(np.count_nonzero(~np.isnan(self.times[name])))
 
     @property
     def disturbed_words(self):
@@ -42,20 +52,54 @@ class Rows:
         return disturbed_words(*((sum(flags), len(flags)) for flags in found.values()))
 
 
-def read(path, by):
-    """Reads the times of field `by`, or real_time if a row lacks it. Raises RunError."""
-    found = benchmarks.read(path)
-    times = {one.name: np.array(times_of(one, by)) for one in found.measured}
+def read(paths, by):
+    """Reads files that are compared. The times of a row are of the same field in all files. Raises RunError."""
+    files = [benchmarks.read(path) for path in paths]
+    same = {}
+    for found in files:
+        for one in found.measured:
+            same.setdefault(one.name, []).append(one)
+    fields = {name: field_of(rows, by) for name, rows in same.items()}
+    return [rows_of(path, found, fields) for path, found in zip(paths, files)]
+
+
+def rows_of(path, found, fields):
+    is_ab = "ab_id" in found.context
+    times = {
+        one.name: times_of(one, fields[one.name], rounds_of(path, one) if is_ab else None)
+        for one in found.measured
+    }
     flags = {one.name: one.is_disturbed for one in found.measured}
     disturbed = {name: flag for name, flag in flags.items() if flag is not None}
     return Rows(path, found.context, times, found.failed | failures(path), disturbed)
 
 
-def times_of(benchmark, by):
-    """Microseconds, one value per repetition: field `by`, or real_time if a repetition lacks it."""
-    values = benchmark.values(by) if by != "real_time" else []
-    is_complete = len(values) == len(benchmark.entries) and min(values) > 0
-    return values if is_complete else benchmark.times_us
+def field_of(rows, by):
+    """The field that these rows of one name are compared by: `by`, or the mean if a repetition of one lacks it."""
+    is_complete = all(entry.get(by, 0) > 0 for row in rows for entry in row.entries)
+    return by if is_complete else MEAN
+
+
+def times_of(benchmark, key, rounds=None):
+    """Microseconds of the field `key` by repetition, or by round. NaN for a missing round and for a time of 0.
+
+    A time of 0 is below the clock's resolution and has no logarithm.
+    """
+    values = benchmark.times_us if key == MEAN else benchmark.values(key)
+    rounds = list(range(len(values))) if rounds is None else rounds
+    times = np.full(max(rounds) + 1, np.nan)
+    times[rounds] = values
+    times[times == 0] = np.nan
+    return times
+
+
+def rounds_of(path, benchmark):
+    """The round of each repetition in a file of results/ab. Raises RunError."""
+    for entry in benchmark.entries:
+        found = entry.get("repetition_index")
+        if type(found) is not int or not 0 <= found < MAX_ROUNDS:
+            raise wrong(path, entry, "repetition_index", f"a round from 0 to {MAX_ROUNDS - 1}")
+    return [entry["repetition_index"] for entry in benchmark.entries]
 
 
 def shared_block(base, new):

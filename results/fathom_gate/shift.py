@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 
+CONFIDENCE = 0.95  # of the interval
+
+
 @dataclass(frozen=True)
 class Shift:
     """A difference of logarithms of times: 0.1 means 10.5 % longer."""
@@ -26,39 +29,43 @@ class Shift:
         return (self.high - self.low) / 2
 
 
-def shift(base, new, block=None, confidence=0.95):
-    """The shift of `new` relative to `base`: positive times in measuring order, `block` times per block and side."""
-    base, new = np.log(base), np.log(new)
-    pairs = blocks(len(base), len(new), block)
+def shift(base, new, block=None):
+    """The shift of `new` relative to `base`: positive times in measuring order, NaN for a missing one.
+
+    `block` consecutive times of each side are compared with each other.
+    """
+    pairs = blocks(np.log(base), np.log(new), block)
     differences = np.sort(
-        np.concatenate([np.subtract.outer(new[b], base[a]).ravel() for a, b in pairs])
+        np.concatenate([np.subtract.outer(after, before).ravel() for before, after in pairs])
     )
-    below, at_most = null_distribution(sizes(len(base), len(new), block))
+    below, at_most = null_distribution(sizes(pairs))
     longer = np.sum(differences > 0) + np.sum(differences == 0) / 2
     # Ties count half. A half U is rounded towards the larger p.
     lower, upper = at_most[math.ceil(longer)], 1 - below[math.floor(longer)]
     # Number of differences outside the interval, per side.
-    beyond = int(np.sum(at_most <= (1 - confidence) / 2))
+    beyond = int(np.sum(at_most <= (1 - CONFIDENCE) / 2))
     low, high = (differences[beyond - 1], differences[-beyond]) if beyond else (-np.inf, np.inf)
-    return Shift(float(np.median(differences)), low, high, min(1.0, 2 * min(lower, upper)))
+    # Without a common block there is no evidence of a change: p is 1 and the interval is infinite.
+    effect = float(np.median(differences)) if len(differences) else 0.0
+    return Shift(effect, low, high, min(1.0, 2 * min(lower, upper)))
 
 
 def blocks(base, new, block=None):
-    """Slices of the repetitions of both sides, one pair per block. Blocks that only one side has are left out."""
-    both = max(base, new) if block is None else min(base, new)
+    """The times of both sides, one pair of arrays per block, without missing times."""
+    both = max(len(base), len(new))
     size = block or both
-    starts = range(0, both, size)
-    return [(slice(i, min(i + size, both)),) * 2 for i in starts]
+    pairs = ((base[i : i + size], new[i : i + size]) for i in range(0, both, size))
+    return [tuple(times[~np.isnan(times)] for times in pair) for pair in pairs]
 
 
-def sizes(base, new, block=None):
-    """Number of repetitions of each side, per block."""
-    return tuple((len(range(base)[a]), len(range(new)[b])) for a, b in blocks(base, new, block))
+def sizes(pairs):
+    """Number of times of each side, per block. A block that one side lacks adds nothing to U."""
+    return tuple((len(base), len(new)) for base, new in pairs)
 
 
 def min_p(base, new, block=None):
-    """The smallest p that is possible with this number of repetitions."""
-    return min(1.0, 2 * null_distribution(sizes(base, new, block))[1][0])
+    """The smallest p that is possible with this number of times."""
+    return min(1.0, 2 * null_distribution(sizes(blocks(base, new, block)))[1][0])
 
 
 @functools.lru_cache(maxsize=None)

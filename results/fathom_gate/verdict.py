@@ -6,7 +6,7 @@ from enum import Enum
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from fathom_gate.shift import Shift, min_p, percent, shift
+from fathom_gate.shift import CONFIDENCE, Shift, min_p, percent, shift
 from fathom_runs.names import TORCH, kind, setting, step_of, tokens
 
 
@@ -27,7 +27,7 @@ class Verdict:
     base_us: float  # median over repetitions
     repetitions: tuple[int, int]  # of base and new
     shift: Shift
-    floor: float  # minimum shift that is not noise
+    floor: float  # minimum shift that is not noise; infinite with too few repetitions
     q: float  # p, adjusted for false discoveries
     row_class: Class
 
@@ -59,6 +59,7 @@ class Verdicts:
     added: list[str]  # rows that only the new run has
     vanished: dict[str, str]  # rows that the new run lacks, with the reason from its errors file
     failed: dict[str, str]  # other failures of the new run, with the reason
+    failed_before: frozenset[str]  # rows that failed in the base
 
     def of(self, row_class):
         return [row for row in self.rows if row.row_class is row_class]
@@ -68,8 +69,12 @@ class Verdicts:
         return [row for row in self.rows if row.fails]
 
     @property
+    def newly_failed(self):
+        return [name for name in self.failed if name not in self.failed_before]
+
+    @property
     def regressed(self):
-        return bool(self.failing or self.vanished)
+        return bool(self.failing or self.vanished) or bool(self.newly_failed)
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,8 @@ def judge(base, new, noise, rule, block=None):
             name,
             kind(name),
             name in is_primary,
-            float(np.median(base.times[name])),
-            (len(base.times[name]), len(new.times[name])),
+            base.us(name),
+            (base.repetitions(name), new.repetitions(name)),
             shifts[name],
             floors[name],
             q[name],
@@ -118,6 +123,7 @@ def judge(base, new, noise, rule, block=None):
         only(new, base),
         {name: new.failed.get(name, "") for name in only(base, new)},
         {name: why for name, why in new.failed.items() if name not in only(base, new)},
+        frozenset(base.failed),
     )
 
 
@@ -170,10 +176,15 @@ def class_of(found, q, floor, rule):
     return Class.SAME if abs(found.effect) + floor <= rule.same else Class.AMBIGUOUS
 
 
+def can_detect(base, new, alpha, block=None):
+    """Whether these times are enough to detect a change of the row: to get a small p and an interval."""
+    return min_p(base, new, block) <= min(alpha, 1 - CONFIDENCE)
+
+
 def too_few_repetitions(base, new, alpha, block=None):
     """Whether no row has enough repetitions to detect a change."""
-    return all(
-        min_p(len(base.times[name]), len(new.times[name]), block) > alpha
+    return not any(
+        can_detect(base.times[name], new.times[name], alpha, block)
         for name in base.times
         if name in new.times
     )

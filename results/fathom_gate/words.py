@@ -50,14 +50,19 @@ def counts(verdicts):
         yield f"{rows} of ops not tested, because their steps did not change"
 
 
-def notes(verdicts, noise, settings):
+def advised(block):
+    """The option for enough repetitions, of results/ab if the runs are compared in blocks of its rounds."""
+    return f"{'--rounds' if block else '--benchmark_repetitions'}={ADVISED}"
+
+
+def notes(verdicts, noise, settings, block=None):
     """Yields reasons to be careful with the result."""
     yield from settings
     fewest = min((min(row.repetitions) for row in verdicts.rows), default=0)
     if fewest < ADVISED:
         yield (
             f"rows with only {plural(fewest, 'repetition')}, {ADVISED} advised "
-            f"(--benchmark_repetitions={ADVISED}): with fewer, only large changes are detected"
+            f"({advised(block)}): with fewer, only large changes are detected"
         )
     unclear = sum(row.is_primary and row.row_class is Class.AMBIGUOUS for row in verdicts.rows)
     if unclear:
@@ -82,12 +87,14 @@ def missing(verdicts):
     for name, why in verdicts.vanished.items():
         yield f"VANISHED  {short(name)}{': ' + why if why else ''}"
     for name, why in verdicts.failed.items():
-        yield f"FAILED    {short(name)}: {why}"
+        known = "; in the base, too" if name in verdicts.failed_before else ""
+        yield f"FAILED    {short(name)}: {why}{known}"
     if verdicts.added:
         yield f"new: {listed([short(name) for name in verdicts.added], 3)}"
 
 
 def summary(verdicts):
     found = [(verdicts.failing, "slower"), (verdicts.vanished, "vanished")]
+    found.append((verdicts.newly_failed, "failed"))
     parts = [f"{plural(len(rows), 'row')} {what}" for rows, what in found if rows]
     return f"regression: {', '.join(parts)}" if parts else "no regression"

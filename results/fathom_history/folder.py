@@ -31,9 +31,9 @@ def files(folder):
     except OSError as error:
         raise RunError(f"{folder}: {error.strerror}, expected a folder of runs") from error
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    known, runs = set(paths), set(map(unpacked, paths))
+    known = set(paths)
     for path in paths:
         is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
         is_copy = path != unpacked(path) and unpacked(path) in known
-        if not (is_hidden or is_copy or is_beside(path, runs)):
+        if not (is_hidden or is_copy or is_beside(path)):
             yield path

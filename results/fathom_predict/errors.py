@@ -83,8 +83,7 @@ def measure(folder=FOLDER, without=()):
 def files(folder):
     """The JSON files in the folders of machines, without those that fathom_bench writes beside a run."""
     paths = sorted(path for path in folder.glob("*/*") if path.name.endswith(SUFFIXES))
-    runs_there = set(map(unpacked, paths))
-    return [path for path in paths if not is_beside(path, runs_there)]
+    return [path for path in paths if not is_beside(path)]
 
 
 def compared(folder, here, there):

@@ -3,7 +3,8 @@
 from fathom_runs.source import GZIP, unpacked
 
 ERRORS, SAMPLES = ".errors.jsonl", ".samples.jsonl"
-SUFFIXES = (ERRORS, ".explain.json", ".kernels.json", SAMPLES)
+# A killed run can leave `.part`, which was to replace the run.
+SUFFIXES = (ERRORS, ".explain.json", ".kernels.json", SAMPLES, ".part")
 
 
 def beside(path, suffix):
@@ -14,10 +15,6 @@ def beside(path, suffix):
     return packed if packed.exists() and not plain.exists() else plain
 
 
-def is_beside(path, runs):
-    """Whether the file lies beside one of the runs. `runs` are paths without `.gz`."""
-    name = unpacked(path).name
-    return any(
-        name.endswith(suffix) and path.with_name(name.removesuffix(suffix)) in runs
-        for suffix in SUFFIXES
-    )
+def is_beside(path):
+    """Whether the name is one of a file beside a run. The run may be lost."""
+    return unpacked(path).name.endswith(SUFFIXES)

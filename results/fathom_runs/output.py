@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import pathlib
 import tempfile
 
 from fathom_runs.source import RunError, is_gzip
@@ -19,15 +20,23 @@ def expect_distinct(path, read=()):
 def replace(path, text):
     """Replaces the file atomically; with `.gz` at its end, by a gzip file. On an error, the earlier file stays.
 
+    A link keeps pointing at its file, which is replaced. A pipe or a device cannot be replaced; the text is written to it.
     Raises RunError.
     """
     data = text.encode()
     if is_gzip(path):
         data = gzip.compress(data, mtime=0)  # without the time, the same text gives the same bytes
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            replace_file(pathlib.Path(os.path.realpath(path)), data)
     except OSError as error:
-        raise RunError(f"{path}: {error.strerror}, expected a writable folder") from error
+        raise RunError(f"{path}: {error.strerror}, expected a file in a writable folder") from error
+
+
+def replace_file(path, data):
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(handle, "wb") as file:
             file.write(data)

@@ -20,6 +20,8 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
         (["--fathom_threads=two"], "--fathom_threads"),
         (["--fathom_batch=0"], "--fathom_batch: Value 0 not in range 1 to 65536"),
         (["--fathom_batch=8,8"], "a value occurs twice"),
+        (["--fathom_samples=", "--fathom_profile"], "--fathom_samples: found no value, expected "),
+        (["--fathom_samples", "--fathom_profile"], "expected --fathom_samples=FILE"),
         (["--fathom_seed=-1"], "--fathom_seed: found -1, expected an integer from 0"),
         (["--fathom_seed=18446744073709551616"], "expected an integer from 0 to 2^64 - 1"),
         (["--fathom_limit_seconds=0"], "--fathom_limit_seconds: found 0, expected a number above"),

@@ -40,6 +40,17 @@ def test_a_run_without_a_row_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_of_an_earlier_run_is_named_where_no_row_was_measured(tmp_path):
+    out = tmp_path / "out.json"
+    assert run(*ONE_ROW, f"--benchmark_out={out}").returncode == 0
+    earlier = out.read_text()
+    (tmp_path / "data").mkdir()
+    failing = ["--fathom_device=cpu", "--benchmark_filter=^autoenc/infer", "--fathom_batch=2"]
+    result = run(*failing, f"--fathom_data={tmp_path / 'data'}", f"--benchmark_out={out}")
+    assert result.returncode == 4 and out.read_text() == earlier
+    assert f"no row was measured; {out} is of an earlier run" in result.stderr
+
+
 def test_a_new_run_removes_what_earlier_ones_left_beside_its_file(tmp_path):
     out = tmp_path / "out.json"
     kinds = ("errors.jsonl", "explain.json", "kernels.json", "samples.jsonl")
