@@ -69,8 +69,10 @@ def observation(comparison):
 
 
 def verdict(ratio):
-    """The finding. Without an interval, it is the direction of the mean."""
-    low, high = (ratio.value if one != one else one for one in (ratio.low, ratio.high))
+    """The finding."""
+    low, high = ratio.low, ratio.high
+    if low != low:
+        return "Too few workloads tell how well the faster side is used"
     if high < 1:
         return "The faster side is used less well, as TBD found"
     if low > 1:

@@ -19,12 +19,19 @@ MAY_DIFFER = (
     "rom",
     "seed",
 )
+# Options of recording only add rows and fields.
+MAY_DIFFER += ("fathom_memory", "fathom_profile", "fathom_samples", "fathom_study", "repetitions")
 MAY_DIFFER += ("machine_others", "machine_steal", "machine_gpu_clock", "ranks", "ab_id", *KEYS)
 MIN_PROFILED = 0.9  # time of a profiled step, divided by the time of the timed step
 
 
-def notes(run, repeated):
-    """Yields the warnings. `repeated` is the number of rows that are in several files."""
+def notes(run, repeated, failed):
+    """Yields the warnings. `repeated` is the number of rows in several files, `failed` the reasons of rows in none."""
+    if failed:
+        rows = plural(len(failed), "row")
+        name, why = next(iter(failed.items()))
+        example = name.partition("/precision:")[0]
+        yield f"{rows} failed, for example {example}: {why}."
     steps, ops = disturbed(run.steps, run.rank_steps), disturbed(run.ops, run.rank_ops)
     if words := disturbed_words(steps, ops):
         yield words

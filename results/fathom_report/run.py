@@ -9,6 +9,7 @@ from fathom_report.notes import notes
 from fathom_runs.benchmarks import read_fathom
 from fathom_runs.catalogue import Catalogue
 from fathom_runs.context import peaks, same_machine
+from fathom_runs.failures import failures
 from fathom_runs.labels import file_labels
 from fathom_runs.names import kind, tokens
 from fathom_runs.rows import row_of
@@ -72,7 +73,7 @@ class Run:
 
 def read(paths):
     """Reads all files, which must be from one machine. Raises RunError."""
-    contexts, catalogue, lines, repeated = {}, Catalogue(), [], 0
+    contexts, catalogue, lines, repeated, failed = {}, Catalogue(), [], 0, {}
     tables = {kind: {} for kind in COLUMNS}
     for path in paths:
         text = text_of(path)
@@ -83,6 +84,7 @@ def read(paths):
         for other, context in contexts.items():
             same_machine(path, found.context, other, context)
         contexts[str(path)] = found.context
+        failed |= failures(path)
         catalogue |= found.catalogue
         for one in found.measured:
             of_file = {"file": str(path)} if "ranks" in tokens(one.name) else {}
@@ -107,7 +109,9 @@ def read(paths):
         pd.DataFrame(lines, columns=SAMPLES),
         contexts=contexts,
     )
-    return replace(run, notes=tuple(notes(run, repeated)))
+    measured = {name for table in tables.values() for name, *_ in table}
+    failed = {name: why for name, why in failed.items() if name not in measured}
+    return replace(run, notes=tuple(notes(run, repeated, failed)))
 
 
 def merged(contexts):

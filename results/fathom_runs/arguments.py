@@ -3,10 +3,15 @@
 import argparse
 import math
 import pathlib
+import signal
 
 
 def command_line(program, words, **more):
-    """A parser for results/`program`. The help shows `words` with their line breaks."""
+    """A parser for results/`program`. The help shows `words` with their line breaks.
+
+    From then on, a closed pipe (`| head`) ends the program without a message, as it ends others.
+    """
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     return argparse.ArgumentParser(
         prog=f"results/{program}",
         description=words,

@@ -221,6 +221,12 @@ def test_tbds_observation_is_tested(tmp_path, promised, words):
     assert f"lower in {lower} of 5 workloads (training, CPU, 1 thread;" in sentence
 
 
+def test_two_workloads_decide_no_observation(tmp_path):
+    slow = document(0.5, workloads=WORKLOADS[:2], **OTHER)
+    sentence = shares.observation(pair(tmp_path, document(workloads=WORKLOADS[:2]), slow))
+    assert sentence.startswith("Too few workloads tell how well the faster side is used: A is 2 ")
+
+
 def test_the_faster_side_may_be_the_base(tmp_path):
     slow = document(0.5, workloads=WORKLOADS, **OTHER)
     sentence = shares.observation(pair(tmp_path, document(workloads=WORKLOADS), slow))

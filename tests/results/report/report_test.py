@@ -42,6 +42,26 @@ def test_empty_samples_beside_a_file_are_none(tmp_path):
     assert result.returncode == 0 and "fathom-1" in result.stdout
 
 
+def test_rows_that_failed_are_named_at_the_top(tmp_path):
+    document = made_up_run.document(workloads=("alexnet",))
+    run = made_up_run.write(tmp_path / "run.json", document)
+    measured = document["benchmarks"][0]["run_name"]
+    failures = [
+        {"name": measured, "reason": "in an earlier run"},
+        {"name": "vgg/train/device:cpu/precision:fp32/backend:torch", "reason": "no memory"},
+    ]
+    (tmp_path / "run.json.errors.jsonl").write_text("\n".join(map(json.dumps, failures)))
+    assert report(run, "-o", tmp_path / "report.html").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "1 row failed, for example vgg/train/device:cpu: no memory." in page
+
+
+def test_a_folder_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = report(".", "-o", "report.html")
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+
+
 def test_files_of_one_machine_are_merged(tmp_path):
     one = made_up_run.document(workloads=("alexnet",))
     two = made_up_run.document(workloads=("alexnet", "vgg"), git_commit="1" * 40)
