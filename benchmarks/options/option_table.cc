@@ -191,8 +191,11 @@ void refuse_missing_values(const CLI::App& app, const std::vector<std::string>& 
     const CLI::Option* option = app.get_option_no_throw(flag);
     if (option == nullptr || option->get_items_expected_max() == 0) continue;
     if (argument.size() <= flag.size() + 1)
-      throw UsageError(flag + ": found no value, expected " + flag + '=' +
-                       option->get_option_text());
+      throw UsageError(std::string(flag)
+                           .append(": found no value, expected ")
+                           .append(flag)
+                           .append("=")
+                           .append(option->get_option_text()));
   }
 }
 

@@ -164,11 +164,11 @@ TEST_F(Reports, HaveFiniteCountersOnly) {
 
 TEST_F(Reports, HaveSamplesOfRowsThatKeepThem) {
   rows[0].samples = true;
-  for (const auto& us : {std::vector<double>{1, 2}, std::vector<double>{3, 4}}) {
-    TimedPass made = pass(2, /*iterations=*/static_cast<int64_t>(us[0]));
-    made.samples = {.steps_per_sample = 5, .us = us};
-    for (auto& record : records) record.passes.push_back(made);
-  }
+  TimedPass search = pass(2, 1);
+  search.samples = {.steps_per_sample = 5, .us = {1, 2}};
+  TimedPass repetition = pass(2, 10);
+  repetition.samples = {.steps_per_sample = 5, .us = {3, 4}};
+  for (auto& record : records) record.passes = {search, repetition};
   for (const int64_t row : {0, 1}) reporter.ReportRuns(repeated(row, 1));
   EXPECT_EQ(sink.results.at(0).samples,
             "{\"name\":\"first\",\"repetition\":0,\"step\":0,\"us\":3.0}\n"
