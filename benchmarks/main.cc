@@ -316,7 +316,7 @@ int main(int argc, char** argv) {
     const int code = bench::run(argc, argv);
     if (std::cout.flush()) return code;
     std::cerr << bench::prefix << "stdout: " << std::strerror(errno) << '\n';
-    return bench::kUsage;
+    return code == bench::kOk ? bench::kUsage : code;
   } catch (const bench::RankLost& error) {
     std::cerr << bench::prefix << error.what() << '\n';
     return bench::kBenchmarkFailed;

@@ -90,13 +90,15 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     record.choice = task_->choice();
     stage_(row, "timing");
     const PeakMemory memory(row.device);
-    Samples samples = time(state, row);
+    const Batch batch = this->batch(record);
+    Samples samples = time(state, row, batch);
     timed = true;
     // LibTorch counts the memory of a graph's tensors only while it is captured.
     const bool graph = record.choice ? record.choice->cuda_graph : row.cuda_graph;
     if (!graph) set(state, "peak_memory_bytes", memory.bytes());
     set_counters(state, row, samples);
     TimedPass pass{.iterations = state.max_iterations,
+                   .batch = batch,
                    .median_us = percentile(sorted(samples.us), 0.50),
                    .taken_us = samples.taken_us,
                    .samples = {},
@@ -124,7 +126,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
 void Loop::skip(benchmark::State& state, const RowRecord& record) const {
   if (repetitions_before(state, record) == 0)
     return state.SkipWithError(record.failure->reason.c_str());
-  while (state.KeepRunningBatch(batch_)) {
+  while (state.KeepRunningBatch(record.passes.back().batch.iterations())) {
   }
 }
 
@@ -187,9 +189,15 @@ int64_t Loop::sample_steps(const Row& row) {
   });
 }
 
-Samples Loop::time(benchmark::State& state, const Row& row) {
-  const int64_t steps = sample_steps_;
-  const int least = steady_seconds_ > kSingleSampleSeconds ? 1 : kMinSamples;
+/// Between its repetitions, others may have run, for which the row's task is built again.
+Batch Loop::batch(const RowRecord& record) const {
+  if (!record.passes.empty()) return record.passes.back().batch;
+  return {.samples = steady_seconds_ > kSingleSampleSeconds ? 1 : kMinSamples,
+          .steps_per_sample = sample_steps_};
+}
+
+Samples Loop::time(benchmark::State& state, const Row& row, const Batch& batch) {
+  const int64_t steps = batch.steps_per_sample;
   Samples samples{.steps_per_sample = steps, .us = {}};
   GpuTime gpu(row.device);
   const TakenTimer taken;
@@ -197,12 +205,12 @@ Samples Loop::time(benchmark::State& state, const Row& row) {
   const bool on_gpu = row.device == fixtures::Device::kCuda;
   const Energy energy(row.device);
   GpuSampler sampler(on_gpu ? Nvml::get() : nullptr);
-  samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + least));
+  samples.us.reserve(static_cast<std::size_t>(state.max_iterations / steps + batch.samples));
   Task& task = *task_;
-  batch_ = least * steps;
-  task.begin_steps((state.max_iterations + batch_ - 1) / batch_ * batch_);
-  while (state.KeepRunningBatch(batch_)) {
-    for (int sample = 0; sample < least; ++sample) {
+  const int64_t iterations = batch.iterations();
+  task.begin_steps((state.max_iterations + iterations - 1) / iterations * iterations);
+  while (state.KeepRunningBatch(iterations)) {
+    for (int64_t sample = 0; sample < batch.samples; ++sample) {
       const auto begin = Clock::now();
       gpu.begin();
       for (int64_t step = 0; step < steps; ++step) task.run();

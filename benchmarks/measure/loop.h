@@ -43,7 +43,8 @@ class Loop {
   void prepare(const Row& row);
   void warm_up(const Row& row);
   int64_t sample_steps(const Row& row);
-  Samples time(benchmark::State& state, const Row& row);
+  Batch batch(const RowRecord& record) const;
+  Samples time(benchmark::State& state, const Row& row, const Batch& batch);
   void set_counters(benchmark::State& state, const Row& row, const Samples& samples);
   void profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass);
   void warn_of_missing_profile();  ///< once
@@ -61,7 +62,6 @@ class Loop {
   double first_seconds_ = 0;   ///< the first step of task_ at warm_threads_
   double steady_seconds_ = 0;  ///< the fastest warm-up step at warm_threads_
   int64_t sample_steps_ = 1;   ///< steps a sample at warm_threads_
-  int64_t batch_ = 1;          ///< iterations between Google Benchmark's checks in the last pass
 };
 
 }  // namespace fathom::benchmarks

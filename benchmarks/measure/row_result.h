@@ -20,9 +20,19 @@ struct Samples {
   std::optional<double> taken_us = {};  ///< microseconds a step that others took (TakenTime)
 };
 
+/// Iterations between Google Benchmark's checks. It ends the process where repetitions of a row
+/// have other numbers of iterations, so all passes of a row have the same batch.
+struct Batch {
+  int64_t samples;
+  int64_t steps_per_sample;
+
+  int64_t iterations() const { return samples * steps_per_sample; }
+};
+
 /// What one pass keeps beside Google Benchmark's counters.
 struct TimedPass {
-  int64_t iterations;                           ///< that Google Benchmark asked for
+  int64_t iterations;  ///< that Google Benchmark asked for
+  Batch batch;
   double median_us;                             ///< of a step
   std::optional<double> taken_us = {};          ///< as in Samples
   Samples samples;                              ///< empty unless row.samples

@@ -57,6 +57,7 @@ class Reports : public testing::Test {
     profile.ops.seconds = seconds;
     profile.ops.ops = {{.type = "matmul", .op_class = {}, .count = 1, .seconds = seconds / 2}};
     return {.iterations = iterations,
+            .batch = {},
             .median_us = us,
             .samples = {},
             .op_types = profile,

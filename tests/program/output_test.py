@@ -132,6 +132,22 @@ def test_the_machine_check_is_recorded_or_skipped(tmp_path):
     assert refused.returncode == (2 if found else 0)
 
 
+def test_repetitions_of_rows_may_be_interleaved(tmp_path):
+    """The task of a row is then built again; all its repetitions have as many iterations."""
+    out = tmp_path / "out.json"
+    result = run(
+        *QUICK,
+        "--benchmark_enable_random_interleaving=true",
+        "--benchmark_repetitions=4",
+        "--benchmark_filter=^op/relu/(memnet|deepq)/.*torch",
+        f"--benchmark_out={out}",
+    )
+    assert result.returncode == 0, result.stderr
+    rows = [row for row in read_json(out)["benchmarks"] if row["run_type"] == "iteration"]
+    assert {row["repetition_index"] for row in rows} == {0, 1, 2, 3}
+    assert len({(row["name"], row["iterations"]) for row in rows}) == len(rows) / 4
+
+
 def test_repetitions_keep_their_aggregates(tmp_path):
     out = tmp_path / "out.json"
     run(*ONE_ROW, "--benchmark_repetitions=3", f"--benchmark_out={out}")
