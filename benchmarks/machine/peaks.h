@@ -1,7 +1,5 @@
 #pragma once
 
-#include <benchmark/benchmark.h>
-
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/google_benchmark.h"
 #include "fixtures/machine/device.h"
 #include "fixtures/machine/precision.h"
 
