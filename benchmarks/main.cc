@@ -112,7 +112,7 @@ int record(const std::vector<Row>& rows, const std::string& directory, Progress&
       record_shapes(rows, directory, [&](const std::string& what) { progress.note(what); });
   progress.wipe();
   if (recorded) return kOk;
-  std::cerr << "fathom_bench: --fathom_record: no step matches the filter, expected one as "
+  std::cerr << "fathom_bench: --fathom_record: no step matches the filter, expected one such as "
                "--benchmark_filter=^vgg/\n";
   return kNothingMatched;
 }

@@ -261,7 +261,7 @@ std::vector<std::string> warnings(const Explanation& explanation) {
   std::vector<std::string> all;
   if (const std::string taken = taken_times(explanation); !taken.empty()) {
     all.push_back("Other processes or the hypervisor took CPU time, on average " + taken +
-                  ". Findings count what holds without that time; measure again for others");
+                  ". Findings leave out what that time may explain");
   }
   if (explanation.contradicts()) {
     all.push_back("The timed step (" + ms(*explanation.step_us) + ") and the " +

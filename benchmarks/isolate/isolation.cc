@@ -63,8 +63,9 @@ double default_memory_limit() {
                    : std::numeric_limits<double>::infinity();
 }
 
-/// What a child's errors file says: it has one line, of its only row.
-Failure failure_in_file(const std::string& path) {
+/// What a child's errors file says, which has a line where the only row failed. There is none where
+/// the process ended before, as after a lost rank.
+std::optional<Failure> failure_in_file(const std::string& path) {
   return failure_in_line(fixtures::first_line(fixtures::text_of_file(path)));
 }
 
@@ -121,23 +122,21 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
   const ChildExit end = run_child(arguments(row), errors, limits, tick);
   const auto printed = messages(errors);
   RowResult result{.row = &row};
-  if (end.code != kOk && end.code != kBenchmarkFailed) {
+  const auto failed = [&](const Failure& why) {
+    result.failure = failed_run(row, family, why);
+    return result;
+  };
+  const auto failure = failure_in_file(out + ".errors.jsonl");
+  if (end.code != kOk && (end.code != kBenchmarkFailed || !failure)) {
     std::string reason = end.reason;
     if (reason.empty()) reason = "exit code " + std::to_string(end.code);
     if (!printed.empty()) reason += "; its last message: " + printed.back();
-    result.failure = failed_run(row, family, {.reason = reason});
-    return result;
+    return failed({.reason = reason});
   }
   for (const auto& line : printed) warn(line);
-  if (end.code == kBenchmarkFailed) {
-    result.failure = failed_run(row, family, failure_in_file(out + ".errors.jsonl"));
-    return result;
-  }
-  if (!fs::exists(out)) {
-    result.failure = failed_run(
-        row, family, {.reason = "the process ended with exit code 0, but measured nothing"});
-    return result;
-  }
+  if (failure) return failed(*failure);
+  if (!fs::exists(out))
+    return failed({.reason = "the process ended with exit code 0, but measured nothing"});
   add_runs(runs_in_file(out, family), result);
   result.samples = fixtures::text_of_file(samples);
   if (fs::exists(choice)) result.choice = read_choices(choice).at(row.name);

@@ -120,9 +120,9 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
   }
 }
 
-/// Ends a pass that measures nothing. Google Benchmark 1.7.1 ends the process where one repetition
-/// of a row has an error and two others have none (in ComputeStats), or other iterations. So after
-/// a measured repetition, the others seem to run as many; the reporter drops them.
+/// Ends a pass that measures nothing. Google Benchmark 1.7.1 ends the process (in ComputeStats) if
+/// one repetition of a row has an error and two others have none. So a pass after a measured
+/// repetition has no error but as many iterations; the reporter drops the runs of the row.
 void Loop::skip(benchmark::State& state, const RowRecord& record) const {
   if (repetitions_before(state, record) == 0)
     return state.SkipWithError(record.failure->reason.c_str());

@@ -26,12 +26,6 @@ std::string line(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 
-/// The string of `key` in a line; empty where there is none.
-std::string string_in_line(const std::string& line, const char* key) {
-  const auto object = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  return object.is_object() ? object.value(key, "") : "";
-}
-
 std::map<std::string, std::string> strings(const json& object) {
   std::map<std::string, std::string> found;
   for (const auto& [key, value] : object.items()) {
@@ -88,17 +82,20 @@ std::string sample_line(const std::string& name, std::size_t repetition, std::si
   return line({{"name", name}, {"repetition", repetition}, {"step", step}, {"us", us}});
 }
 
-std::string name_in_sample(const std::string& line) { return string_in_line(line, "name"); }
+std::string name_in_sample(const std::string& line) {
+  const auto object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() ? object.value("name", "") : "";
+}
 
 std::string failure_line(const std::string& name, int64_t repetition, const std::string& reason) {
   return line({{"name", name}, {"repetition", repetition}, {"reason", reason}});
 }
 
-Failure failure_in_line(const std::string& line) try {
+std::optional<Failure> failure_in_line(const std::string& line) try {
   const auto object = json::parse(line);
-  return {.reason = object.at("reason"), .repetition = object.at("repetition")};
-} catch (const json::exception& error) {
-  throw std::runtime_error(error.what());
+  return Failure{.reason = object.at("reason"), .repetition = object.at("repetition")};
+} catch (const json::exception&) {
+  return std::nullopt;
 }
 
 std::string context_json(const std::map<std::string, std::string>& context) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ std::string name_in_sample(const std::string& line);
 
 /// A line of <out>.errors.jsonl: why a run has no measurement.
 std::string failure_line(const std::string& name, int64_t repetition, const std::string& reason);
-/// What such a line says. Throws std::runtime_error for other text.
-Failure failure_in_line(const std::string& line);
+/// What such a line says; nothing for other text.
+std::optional<Failure> failure_in_line(const std::string& line);
 
 /// {"context": {...}}
 std::string context_json(const std::map<std::string, std::string>& context);

@@ -74,7 +74,7 @@ class Verdicts:
 
     @property
     def regressed(self):
-        return bool(self.failing or self.vanished) or bool(self.newly_failed)
+        return bool(self.failing or self.vanished or self.newly_failed)
 
 
 @dataclass(frozen=True)

@@ -273,9 +273,8 @@ TEST_F(Explain, WarnsOfDisturbedTimes) {
   ASSERT_EQ(warnings(found).size(), 1U);
   EXPECT_EQ(warnings(found)[0],
             "Other processes or the hypervisor took CPU time, on average 0.200 ms of a timed step; "
-            "0.00600 ms of a call of relu/conv1/forward, cold. Findings count what holds without "
-            "that time; measure "
-            "again for others");
+            "0.00600 ms of a call of relu/conv1/forward, cold. Findings leave out what that time "
+            "may explain");
 }
 
 /// memnet's step on two threads beside a busy process: Adam's few parameters took 5 ms when their

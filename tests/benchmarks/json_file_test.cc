@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/error.h"
+#include "benchmarks/output/json.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -83,6 +84,15 @@ TEST_F(JsonOutput, RefusesAMissingFolder) {
 }
 
 TEST_F(JsonOutput, RefusesAFolder) { EXPECT_THROW(JsonFile(folder.string()), UsageError); }
+
+TEST(FailureLines, AreReadAsTheyWereWritten) {
+  const auto read = failure_in_line(failure_line("vgg/train", 2, "no \"memory\""));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->reason, "no \"memory\"");
+  EXPECT_EQ(read->repetition, 2);
+  EXPECT_FALSE(failure_in_line(""));
+  EXPECT_FALSE(failure_in_line(R"({"name": "vgg/train"})"));
+}
 
 }  // namespace
 }  // namespace fathom::benchmarks
