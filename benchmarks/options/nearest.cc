@@ -1,10 +1,15 @@
 #include "benchmarks/options/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 namespace fathom::benchmarks {
 namespace {
+
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
 
 /// Edits that turn `typed` into the closest substring of `text` (Sellers 1980).
 std::size_t distance_within(std::string_view typed, std::string_view text) {
@@ -14,7 +19,7 @@ std::size_t distance_within(std::string_view typed, std::string_view text) {
   for (const char letter : text) {
     std::size_t diagonal = column[0];
     for (std::size_t i = 1; i <= typed.size(); ++i) {
-      const std::size_t substituted = diagonal + (typed[i - 1] == letter ? 0 : 1);
+      const std::size_t substituted = diagonal + (same_letter(typed[i - 1], letter) ? 0 : 1);
       diagonal = column[i];
       column[i] = std::min({substituted, column[i] + 1, column[i - 1] + 1});
     }

@@ -250,6 +250,7 @@ TEST(Nearest, FindsAMistypedPart) {
                                        "vgg/infer/device:cpu"};
   EXPECT_EQ(nearest("vg/train", names, 1), std::vector<std::string>{"vgg/train/device:cpu"});
   EXPECT_EQ(nearest("matmull", names, 1), std::vector<std::string>{"op/matmul/vgg/fc6"});
+  EXPECT_EQ(nearest("VGG/Train", names, 1), std::vector<std::string>{"vgg/train/device:cpu"});
 }
 
 TEST(Nearest, IsEmptyWithoutASimilarName) {
