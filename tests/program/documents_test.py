@@ -68,6 +68,21 @@ def test_the_readme_is_short():
         assert max(map(len, lines[begin:end])) <= 110
 
 
+def test_the_readmes_example_shows_the_rows_of_its_command():
+    """Those of the backends that this build has."""
+    text = (ROOT / "README.md").read_text()
+    command, table = re.search(
+        r"^\$ \./fathom_bench ([^\n]*)\n(.*?)^```", text, re.S | re.M
+    ).groups()
+    listed = run(
+        *shlex.split(command, comments=True), "--benchmark_list_tests", "--fathom_device=cpu"
+    ).stdout
+    rows = set(re.findall(r"^(\S+)/device:.*/backend:(\w+)/", listed, re.MULTILINE))
+    shown = set(re.findall(r"^(\S+/\S+) +\d+ +(\w+) ", table, re.MULTILINE))
+    here = {backend for _, backend in rows}
+    assert rows and rows == {row for row in shown if row[1] in here}
+
+
 # --- tables
 
 
