@@ -30,7 +30,7 @@ constexpr std::string_view name(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];
 }
 
-/// Fathom's batch size for a workload and a mode.
+/// The batch size of a mode where --fathom_batch gives none.
 int64_t default_batch(const WorkloadRow& row, Mode mode);
 
 struct StepOptions {

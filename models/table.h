@@ -38,7 +38,7 @@ struct WorkloadRow {
   std::string_view variant_of = {};  ///< name of the original workload; empty for an original
   std::string_view paper;
   std::string_view dataset;
-  int64_t batch;            ///< Fathom's or TBD's batch size
+  int64_t batch;            ///< default batch size
   int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
   int64_t train_items = 1;  ///< of a sample in training, for items_per_second
   Content content = {};

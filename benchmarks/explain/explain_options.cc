@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<Conflict, 6> kConflicts{{
     {"--fathom_resume", "it measures all its rows in one run"},
     {"--fathom_record", "which measures nothing"},
-    {"--fathom_batch", "its op shapes are those of Fathom's batch"},
+    {"--fathom_batch", "its op shapes are those of the workload's own batch"},
     {"--fathom_cache", "it runs ops hot and cold"},
     {"--fathom_profile", "it profiles the step itself"},
     {"--fathom_shapes", "its op shapes are those of the workload"},

@@ -79,7 +79,7 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
   list(app, "--fathom_ranks", options.ranks, "adds rows of several processes that train one model")
       ->check(CLI::Range(1, kMaxRanks));
   list(app, "--fathom_batch", options.batches,
-       "sets the batch sizes of the workloads (default: Fathom's)")
+       "sets the batch sizes of the workloads (default: each one's own)")
       ->check(CLI::Range(int64_t{1}, kMaxBatch));
   list(app, "--fathom_precision", raw.precisions,
        "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)")
@@ -125,7 +125,7 @@ void declare_conditions(CLI::App& app, Options& options, RawOptions& raw) {
   choice(app, "--fathom_data_errors", raw.data_errors, kDataErrorsNames,
          "skips up to 1 % broken items or fails at the first (default: skip)");
   file(app, "--fathom_rom", raw.rom,
-       "plays this Atari 2600 game; needs -DFATHOM_ALE=ON (default: ours)");
+       "plays this Atari 2600 game; needs -DFATHOM_ALE=ON (default: a built-in game)");
   app.add_option("--fathom_replay", options.replay,
                  "sets the frames of the replay memory in fixtures (default: 100000)")
       ->option_text("N")
@@ -262,7 +262,7 @@ std::string options_help() {
   declare(app, options, raw);
   std::string text =
       "Usage: fathom_bench [OPTION]...\n"
-      "Times the training and inference steps of Fathom's networks, and their ops one by one.\n"
+      "Times the training and inference steps of Fathom, TBD and GPT-2, and their ops one by one.\n"
       "Values with commas are lists: --fathom_threads=1,2 gives a row for each.\n"
       "\nGoogle Benchmark's most used flags:\n" +
       help_entry("--benchmark_filter=REGEX",
