@@ -16,9 +16,9 @@ namespace {
 /// Sums in place grow by the number of ranks with every call. After so many, those of numbers_of()
 /// are still below the largest fp32 number, 2^128.
 int calls_per_fill(int ranks) {
-  constexpr double kMost = 32;
+  constexpr double kMax = 32;
   constexpr double kLog2Growth = 124;
-  return static_cast<int>(std::min(kMost, kLog2Growth / std::log2(ranks)));
+  return static_cast<int>(std::min(kMax, kLog2Growth / std::log2(ranks)));
 }
 
 /// Integers from 0 to 15, of which sums over many ranks are exact in fp32: [elements].

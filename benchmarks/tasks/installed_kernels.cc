@@ -78,7 +78,7 @@ class Trials {
 
   /// Microseconds of a step in the layout of the last trial, on the fastest kernels so far.
   double step_us() {
-    constexpr double kLeastSeconds = 0.1;
+    constexpr double kMinSeconds = 0.1;
     kernels_.take_turns(false);
     const double us = fastest_us([&] {
       const TakenTimer taken;
@@ -88,7 +88,7 @@ class Trials {
         step_->run();
         fixtures::synchronize(options_.device);
         ++steps;
-      } while (seconds_since(begin) < kLeastSeconds);
+      } while (seconds_since(begin) < kMinSeconds);
       const double seconds = seconds_since(begin);
       const double taken_seconds = taken.seconds().all().value_or(0);
       return Timing{.us = seconds / steps * 1e6, .taken_us = taken_seconds / steps * 1e6};
@@ -99,13 +99,13 @@ class Trials {
 
   /// Runs further steps until all kernels are timed often enough. Starts none after some seconds.
   void decide(const Trial& trial) {
-    constexpr double kMostSeconds = 5;
+    constexpr double kMaxSeconds = 5;
     if (!trial.round.undecided) return;
     if (step_->options().layout != trial.layout) build(trial.layout);
     const auto begin = Clock::now();
     do {
       for (int i = 0; i < models::kBatches; ++i) {
-        if (seconds_since(begin) >= kMostSeconds) return;
+        if (seconds_since(begin) >= kMaxSeconds) return;
         step_->run();
       }
     } while (kernels_.end_round().undecided);
@@ -163,10 +163,10 @@ Trial choose(Trials& steps, Trial contiguous, bool has_convolutions) {
 }  // namespace
 
 double fastest_us(const std::function<Timing()>& time_step) {
-  constexpr int kMostTimings = 3;
+  constexpr int kMaxTimings = 3;
   constexpr double kLongUs = 1e6;
   double fastest = std::numeric_limits<double>::infinity();
-  for (int timings = 1; timings <= kMostTimings; ++timings) {
+  for (int timings = 1; timings <= kMaxTimings; ++timings) {
     const Timing step = time_step();
     fastest = std::min(fastest, step.us);
     const bool enough = timings > 1 || step.us >= kLongUs;
@@ -193,7 +193,7 @@ InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRo
   StepChoice choice{.layout = trial.layout,
                     .cuda_graph = recorded != nullptr ? recorded->cuda_graph : trial.cuda_graph,
                     .seconds = seconds};
-  if (kernels.settle) choice.kernels = kernels.settle(trial.round.number);
+  if (kernels.end_choice) choice.kernels = kernels.end_choice(trial.round.number);
   if (recorded != nullptr) warn_of_unused(*recorded, choice.kernels, options.data.warn);
   if (kernels.chooses) installed.choice = std::move(choice);
   return installed;

@@ -23,7 +23,7 @@ KernelSet set_of(const char* name, Device device, std::vector<Replacement> repla
     set.take_turns = take_turns;
     set.end_round = end_round;
   }
-  set.settle = end_choice;
+  set.end_choice = end_choice;
   return set;
 }
 

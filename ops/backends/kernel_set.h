@@ -29,7 +29,7 @@ struct KernelSet {
   std::function<Round()> end_round = {};
   /// Called after the first steps, returns the kernels of the calls in a round; null: nothing to
   /// do.
-  std::function<std::vector<ChosenKernel>(int round)> settle = {};
+  std::function<std::vector<ChosenKernel>(int round)> end_choice = {};
 
   bool has_kernels_for(fixtures::Device device) const { return operators.contains(device); }
 };

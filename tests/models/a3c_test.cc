@@ -230,14 +230,14 @@ double chance_of_the_way_out(A3c& agent) {
 }
 
 TEST(A3c, FindsTheWayOutOfACorridor) {
-  constexpr int kMostUpdates = 1000;
+  constexpr int kMaxUpdates = 1000;
   constexpr double kSolved = 0.9;
   const auto agent = small_a3c();
   std::vector<Corridor> corridors;
   for (uint64_t n = 0; n < 4; ++n) corridors.emplace_back(n);
   EXPECT_LT(chance_of_the_way_out(*agent), 0.3);
   int updates = 0;
-  while (updates < kMostUpdates && chance_of_the_way_out(*agent) < kSolved) {
+  while (updates < kMaxUpdates && chance_of_the_way_out(*agent) < kSolved) {
     for (int i = 0; i < 50; ++i, ++updates) {
       agent->loss(played(*agent, corridors)).backward();
       agent->update();
