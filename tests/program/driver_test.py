@@ -152,10 +152,10 @@ def test_a_missing_library_is_named(tmp_path):
 # --- --fathom_gpu
 
 
-def chosen(tmp_path, gpu, visible=None):
+def chosen(tmp_path, gpu, visible=None, **answers):
     """CUDA_VISIBLE_DEVICES when the program itself starts the driver, and the program's message."""
     log = tmp_path / "log"
-    environment = pretended_driver(gpus=3, log=log)
+    environment = pretended_driver(gpus=3, log=log, **answers)
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
     result = run(f"--fathom_gpu={gpu}", "--benchmark_list_tests", env=environment)
@@ -198,6 +198,29 @@ def test_an_ambiguous_uuid_is_refused(tmp_path):
         ": the UUIDs of several GPUs begin with this, expected one of: 0 GPU-a0"
         in chosen(tmp_path, "GPU-a")[1]
     )
+
+
+MIG = [one.replace("GPU", "MIG") for one in GPUS]
+
+
+@pytest.mark.parametrize(
+    "typed, visible, expected",
+    [
+        (MIG[2], None, MIG[2]),
+        (MIG[2].upper(), None, MIG[2]),
+        (MIG[2], MIG[0], MIG[2]),
+        ("MIG-a0", None, MIG[0]),
+    ],
+)
+def test_a_mig_instance_is_chosen_by_its_uuid(typed, visible, expected, tmp_path):
+    """The driver lists one of three."""
+    environments, _ = chosen(tmp_path, typed, visible, mig=1)
+    assert set(environments) == {expected}
+
+
+def test_an_unknown_mig_instance_is_refused_with_the_one_found(tmp_path):
+    _, line = chosen(tmp_path, MIG[2].replace("a2a2a2a2-", "a9a9a9a9-"), mig=1)
+    assert line.endswith(f": no such GPU, expected one of: 0 {GPUS[0]} Pretended GPU 0")
 
 
 def test_a_gpu_needs_the_device(tmp_path):
