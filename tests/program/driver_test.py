@@ -152,12 +152,14 @@ def test_a_missing_library_is_named(tmp_path):
 # --- --fathom_gpu
 
 
-def chosen(tmp_path, gpu, visible=None, **answers):
+def chosen(tmp_path, gpu, visible=None, parent=None, **answers):
     """CUDA_VISIBLE_DEVICES when the program itself starts the driver, and the program's message."""
     log = tmp_path / "log"
     environment = pretended_driver(gpus=3, log=log, **answers)
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
+    if parent is not None:
+        environment["FATHOM_CHOSEN_GPU"] = parent
     result = run(f"--fathom_gpu={gpu}", "--benchmark_list_tests", env=environment)
     assert (result.returncode, result.stdout) == (2, "")  # LibTorch cannot use a pretended GPU
     (line,) = result.stderr.splitlines()
@@ -198,6 +200,12 @@ def test_an_ambiguous_uuid_is_refused(tmp_path):
         ": the UUIDs of several GPUs begin with this, expected one of: 0 GPU-a0"
         in chosen(tmp_path, "GPU-a")[1]
     )
+
+
+def test_a_rank_that_the_program_starts_keeps_its_gpu(tmp_path):
+    """--fathom_gpu=2 --fathom_ranks=2: the rank gets the same arguments, and sees one GPU."""
+    environments, _ = chosen(tmp_path, "2", visible="2", parent="2")
+    assert set(environments) == {"2"}
 
 
 MIG = [one.replace("GPU", "MIG") for one in GPUS]
