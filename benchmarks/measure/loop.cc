@@ -1,5 +1,7 @@
 #include "benchmarks/measure/loop.h"
 
+#include <ATen/DeviceAccelerator.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -132,7 +134,7 @@ void Loop::skip(benchmark::State& state, const RowRecord& record) const {
 
 /// On a new task: the memory log only knows tensors that were made while it recorded.
 Counters Loop::measure_memory(const Row& row) {
-  forget();
+  make_room(row);
   stage_(row, "measuring memory of");
   fixtures::set_threads(row.threads);
   return row.memory();
@@ -141,7 +143,7 @@ Counters Loop::measure_memory(const Row& row) {
 void Loop::prepare(const Row& row) {
   fixtures::set_threads(row.threads);
   if (row.subject != subject_) {
-    forget();
+    make_room(row);
     if (row.ranks == 0 && crew_ != nullptr) crew_->rest();
     stage_(row, "building");
     task_ = row.ranks == 0 ? row.make(row) : make_led_task(*crew_, row);
@@ -336,6 +338,13 @@ void Loop::warn_of_missing_profile() {
   warn_(
       "LibTorch's profiler records no work of the GPU, so its times are left out. Another profiler "
       "may use the GPU, or LibTorch has no CUPTI");
+}
+
+/// LibTorch keeps the GPU memory of earlier rows. Where one of them has filled it, CUDA could not
+/// load the kernels that this row calls first ("Lazy Loading" in the CUDA Programming Guide).
+void Loop::make_room(const Row& row) {
+  forget();
+  if (row.device == fixtures::Device::kCuda) at::accelerator::emptyCache();
 }
 
 void Loop::forget() {

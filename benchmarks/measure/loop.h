@@ -48,6 +48,7 @@ class Loop {
   void set_counters(benchmark::State& state, const Row& row, const Samples& samples);
   void profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass);
   void warn_of_missing_profile();  ///< once
+  void make_room(const Row& row);
   void forget();
   void skip(benchmark::State& state, const RowRecord& record) const;
 

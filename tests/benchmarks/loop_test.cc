@@ -1,5 +1,6 @@
 #include "benchmarks/measure/loop.h"
 
+#include <ATen/DeviceAccelerator.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
@@ -249,6 +250,34 @@ TEST_F(TimedLoop, GivesGpuTimeAndAllocatedMemoryToGpuRows) {
   const double bytes = runs[0].counters.at("peak_memory_bytes").value;
   EXPECT_GE(bytes, 2 * 2048 * 2048 * 4);
   EXPECT_LE(bytes, 1e9);
+}
+
+double reserved_gpu_bytes() {
+  constexpr auto kAllPools = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return static_cast<double>(at::accelerator::getDeviceStats(0).reserved_bytes[kAllPools].current);
+}
+
+TEST_F(TimedLoop, LeavesNoGpuMemoryOfAFailedRowToTheNext) {
+  const std::string& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
+  if (!absent.empty()) GTEST_SKIP() << absent;
+  constexpr int64_t kGiB = int64_t{1} << 30;
+  Row full = row({});
+  full.device = fixtures::Device::kCuda;
+  full.make = [](const Row&) -> std::unique_ptr<Task> {
+    at::ones({kGiB / 4}, fixtures::torch_device(fixtures::Device::kCuda));
+    throw std::runtime_error("CUDA out of memory");
+  };
+  double reserved = 0;
+  Row next = row({});
+  next.device = fixtures::Device::kCuda;
+  next.make = [&](const Row&) {
+    reserved = reserved_gpu_bytes();
+    return std::make_unique<GpuTask>();
+  };
+  const auto runs = time({full, next});
+  EXPECT_TRUE(failed(runs.at(0)));
+  EXPECT_FALSE(failed(runs.at(1)));
+  EXPECT_LT(reserved, kGiB);
 }
 
 /// A replay calls no ops.
