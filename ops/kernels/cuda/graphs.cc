@@ -32,8 +32,10 @@ void attempt(const std::function<void()>& clean_up) {
 class Graphs final : public CudaGraphs {
  public:
   explicit Graphs(const CaptureCall& call) {
+    // One for all captures: LibTorch never frees the workspaces of cuBLAS, one for each stream.
+    static const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
     c10::cuda::device_synchronize();
-    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+    const c10::cuda::CUDAStreamGuard side_stream(stream);
     call.warm_up();
     c10::cuda::device_synchronize();
     allocator::emptyCache();  // a graph cannot use memory of the warm-up that is cached
