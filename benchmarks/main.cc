@@ -34,6 +34,7 @@
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/rows/study.h"
 #include "benchmarks/tasks/vendor_probe.h"
+#include "fixtures/files/text.h"
 #include "models/table.h"
 #include "ops/types/table.h"
 
@@ -320,8 +321,8 @@ int main(int argc, char** argv) {
   } catch (const bench::RankLost& error) {
     std::cerr << bench::prefix << error.what() << '\n';
     return bench::kBenchmarkFailed;
-  } catch (const std::exception& error) {
-    std::cerr << bench::prefix << error.what() << '\n';
+  } catch (const std::exception& error) {  // LibTorch's have a C++ stack after the first line
+    std::cerr << bench::prefix << fathom::fixtures::first_line(error.what()) << '\n';
     return bench::kUsage;
   }
 }

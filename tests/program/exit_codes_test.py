@@ -139,6 +139,20 @@ def test_a_failed_benchmark_is_4(tmp_path):
     assert errors.count("\n") == 1 and "vgg/infer/" in errors and "allocate" in errors
 
 
+def test_an_error_of_libtorch_is_one_line(tmp_path):
+    if "sanitize" in PROGRAM:
+        pytest.skip("AddressSanitizer needs more address space than the limit of this test")
+    limit = 5 << 29
+    result = run(
+        f"--fathom_record={tmp_path}",
+        "--fathom_device=cpu",
+        "--benchmark_filter=^vgg/train",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.count("\n") == 1 and "can't allocate memory" in result.stderr
+
+
 def test_success_is_0():
     assert run(*ONE_ROW).returncode == 0
 
