@@ -318,7 +318,6 @@ const std::vector<WorkloadRow>& workloads() {
        .batch = 100,
        .parameters = 815'824,
        .macs = 814'000,
-       .sums_loss = true,
        .optimizer = "Adagrad 0.01, weight decay 1/60,000",
        .optimizer_slots = 1,
        .make = make_autoenc_kingma},

@@ -92,6 +92,17 @@ TEST_P(Autoenc, AgreesWithPlainLoopsInFloat64) {
       [&] { return reference(net->module(), batch[0], kingma()); }, 30);
 }
 
+/// Ranks add up the gradients of a summed loss. With weights of 0, no noise reaches the loss.
+TEST_P(Autoenc, SumsItsLossOverTheBatchIfItsRowSaysSo) {
+  const auto net = workload(GetParam()).make(Scale::kSmall);
+  const at::NoGradGuard no_grad;
+  for (const auto& parameter : net->module().parameters()) parameter.zero_();
+  const at::Tensor images = net->batches({.batch = 3}).batches[0][0];
+  const double once = net->loss({images}).item<double>();
+  const double twice = net->loss({images.repeat({2, 1})}).item<double>();
+  EXPECT_NEAR(twice, (workload(GetParam()).sums_loss ? 2 : 1) * once, 1e-4 * once);
+}
+
 TEST_P(Autoenc, SamplesInInferenceToo) {
   const auto net = workload(GetParam()).make(Scale::kSmall);
   net->module().eval();
