@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
         Formula{"neg", [](double x, double) { return -x; }},
         Formula{"sgd", [](double p, double g) { return p - 0.01 * g; }},
         Formula{"momentum", [](double p, double g) { return p - 0.01 * (g + 5e-4 * p); }},
-        Formula{"nesterov", [](double p, double g) { return p - 0.01 * 1.9 * (g + 5e-4 * p); }},
+        Formula{"nesterov", [](double p, double g) { return p - 0.01 * 1.9 * g; }},
         Formula{"adam",  // the first bias-corrected step is g / |g|
                 [](double p, double g) { return p - 1e-3 * g / (std::abs(g) + 1e-8); }},
         Formula{"adamw",
