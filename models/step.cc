@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "fixtures/random.h"
 #include "models/captured.h"
@@ -47,18 +48,24 @@ at::Tensor with_channels_last(const at::Tensor& tensor) {
   return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
 }
 
-/// The state of the random generator of a device.
+/// The states of the random generators of a device and of the CPU, which draws seq2seq's candidates
+/// and faster_rcnn's samples also in steps on a GPU.
 class RandomState {
  public:
-  explicit RandomState(at::Device device)
-      : generator_(device.is_cpu() ? at::detail::getDefaultCPUGenerator()
-                                   : at::globalContext().defaultGenerator(device)),
-        state_(generator_.get_state()) {}
-  void restore() { generator_.set_state(state_); }
+  explicit RandomState(at::Device device) {
+    save(at::detail::getDefaultCPUGenerator());
+    if (!device.is_cpu()) save(at::globalContext().defaultGenerator(device));
+  }
+  void restore() {
+    for (auto& [generator, state] : saved_) generator.set_state(state);
+  }
 
  private:
-  at::Generator generator_;
-  at::Tensor state_;
+  void save(const at::Generator& generator) {
+    saved_.emplace_back(generator, generator.get_state());
+  }
+
+  std::vector<std::pair<at::Generator, at::Tensor>> saved_;
 };
 
 /// Each rank has its own batches; those of rank 0 are a single process's.
