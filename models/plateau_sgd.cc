@@ -81,13 +81,13 @@ void PlateauSgd::step(const List& parameters, const at::Tensor& loss) {
 
 void PlateauSgd::step_on_cpu(const List& parameters, double loss) {
   const c10::NoGradGuard no_grad;
-  const double norm = gradient_norm(parameters);
+  const double rate = rate_ * std::min(1.0, max_norm_ / gradient_norm(parameters));
+  // The tutorial decays the rate after the step.
   if (std::ssize(losses_) == kLosses) {
     if (loss > *std::max_element(losses_.begin(), losses_.end())) rate_ *= kDecay;
     losses_.pop_front();
   }
   losses_.push_back(loss);
-  const double rate = rate_ * std::min(1.0, max_norm_ / norm);
   RECORD_USER_SCOPE_WITH_INPUTS("op:sgd",
                                 std::vector<c10::IValue>{with_dense_gradients(parameters)});
   for (const auto& parameter : parameters) {
@@ -104,11 +104,11 @@ void PlateauSgd::step_on_device(const List& parameters, const at::Tensor& loss) 
     device_losses_ = at::full({kLosses}, std::numeric_limits<double>::infinity(), now.options());
   }
   const at::Tensor norm = gradient_norm_on_device(parameters);
+  const at::Tensor rate =
+      (device_rate_ * (max_norm_ / norm.to(at::kDouble)).clamp_max_(1)).to(at::kFloat);
   const at::Tensor worse = now.gt(device_losses_.max()).to(at::kDouble);
   device_rate_.mul_(1 - (1 - kDecay) * worse);
   device_losses_.copy_(at::cat({device_losses_.slice(0, 1), now.reshape({1})}));
-  const at::Tensor rate =
-      (device_rate_ * (max_norm_ / norm.to(at::kDouble)).clamp_max_(1)).to(at::kFloat);
   const List dense = with_dense_gradients(parameters);
   RECORD_USER_SCOPE_WITH_INPUTS("op:sgd", std::vector<c10::IValue>{dense});
   at::_fused_sgd_(dense, ops::gradients_like(dense), {}, /*weight_decay=*/0, /*momentum=*/0, rate,

@@ -8,8 +8,8 @@
 namespace fathom::models {
 
 /// Stochastic gradient descent as in TensorFlow's translation tutorial: gradients are clipped to a
-/// total norm, and the rate decays by 1 % whenever the loss exceeds the three losses before.
-/// Gradients may be sparse, which LibTorch's clip_grad_norm_ does not support.
+/// total norm, and the rate of later steps decays by 1 % whenever the loss exceeds the three losses
+/// before. Gradients may be sparse, which LibTorch's clip_grad_norm_ does not support.
 class PlateauSgd {
  public:
   PlateauSgd(double rate, double max_norm) : rate_(rate), max_norm_(max_norm) {}

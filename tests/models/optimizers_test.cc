@@ -188,6 +188,27 @@ TEST(SummedRows, AddRowsOfOneIndex) {
               1e-12);
 }
 
+/// The step of the high loss has the rate before.
+TEST(PlateauSgd, DecaysTheRateOfLaterSteps) {
+  PlateauSgd cpu(0.5, 2);
+  PlateauSgd device(0.5, 2);
+  const at::Tensor parameter = at::zeros({1}, at::kDouble);
+  const auto moved = [&](const auto& step) {
+    parameter.zero_();
+    parameter.mutable_grad() = at::ones_like(parameter);
+    step();
+    return -parameter.item<double>();
+  };
+  const List list{parameter};
+  double rate = 0.5;
+  for (const double loss : {2, 1, 1, 3, 1}) {
+    const at::Tensor number = at::scalar_tensor(loss, at::kDouble);
+    EXPECT_NEAR(moved([&] { cpu.step(list, number); }), rate, 1e-9) << "loss " << loss;
+    EXPECT_NEAR(moved([&] { device.step_on_device(list, number); }), rate, 1e-6);
+    if (loss == 3) rate *= 0.99;
+  }
+}
+
 TEST(PlateauSgd, StepsOnADeviceAsOnTheCpu) {
   PlateauSgd cpu(0.5, 2);
   PlateauSgd device(0.5, 2);
