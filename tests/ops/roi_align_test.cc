@@ -255,6 +255,15 @@ TEST(RoiAlign, AgreesWithTheComposite) {
   }
 }
 
+TEST(RoiAlign, AgreesWithTheCompositeWhereAnImageHasNoRegion) {
+  at::manual_seed(3);
+  const at::Tensor x = at::randn({3, 2, 6, 5}, at::kDouble);
+  at::Tensor regions = random_regions(4, x.sizes(), kSmall.scale).to(at::kDouble);
+  regions.select(1, 0).fill_(1).slice(0, 2).fill_(2);
+  const at::Tensor found = roi_align(x, regions, kSmall);
+  EXPECT_TRUE(at::allclose(found, composed_roi_align(x, regions, kSmall), 1e-6, 1e-9));
+}
+
 TEST(RoiAlign, IsTheSameWithAnyNumberOfThreads) {
   at::manual_seed(4);
   const at::Tensor x = at::randn({2, 100, 13, 11}).requires_grad_();

@@ -97,9 +97,11 @@ at::Tensor composed_roi_align(const at::Tensor& features, const at::Tensor& regi
   std::vector<at::Tensor> found;
   std::vector<at::Tensor> places;
   for (int64_t image = 0; image < features.size(0); ++image) {
-    places.push_back(typed.select(1, 0).eq(image).nonzero().squeeze(1));
+    const at::Tensor here = typed.select(1, 0).eq(image).nonzero().squeeze(1);
+    if (here.size(0) == 0) continue;  // avg_pool2d needs at least one region
+    places.push_back(here);
     found.push_back(
-        composed_image(features.narrow(0, image, 1), boxes.index_select(0, places.back()), align));
+        composed_image(features.narrow(0, image, 1), boxes.index_select(0, here), align));
   }
   return at::cat(found).index_select(0, at::cat(places).argsort());
 }
