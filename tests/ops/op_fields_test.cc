@@ -42,6 +42,8 @@ TEST(OpFields, ThatDoNotFitAreRefused) {
       {"avg_pool", kForward, R"({"sizes": [1, 3, 4, 4], "kernel": [5, 2]})"},
       {"local_response_norm", kForward,
        R"({"sizes": [1, 2, 3, 4], "size": 4, "alpha": 1, "beta": 1, "bias": 1})"},
+      {"local_response_norm", kForward,
+       R"({"sizes": [1, 2, 3, 4], "size": 1, "alpha": 1, "beta": 1, "bias": 1})"},
       {"sampled_softmax", kForward,
        R"({"positions": 1, "n": 1, "width": 1, "classes": 3, "candidates": 4})"},
       {"ctc_loss", kForward, R"({"frames": 3, "n": 1, "classes": 5, "labels": 4})"},
@@ -59,11 +61,13 @@ TEST(OpFields, ThatDoNotFitAreRefused) {
       {"group_norm", kForward, R"({"sizes": [6], "groups": 1})"},
       {"layer_norm", kForward, R"({"sizes": [6, 5], "normalized": 3})"},
       {"scaled_dot_product_attention", kForward,
-       R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "mask": [5]})"},
+       R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "mask": [5, 1, 1]})"},
+      {"scaled_dot_product_attention", kForward,
+       R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "mask": [7]})"},
       {"scaled_dot_product_attention", kForward,
        R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "mask": [4, 1, 5, 7]})"},
       {"scaled_dot_product_attention", kForward,
-       R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "mask": [7],
+       R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "mask": [5, 7],
            "causal": true})"},
       {"upsample_nearest", kForward, R"({"sizes": [6, 4], "output": [12, 8]})"},
       {"index", kForward, R"({"sizes": [4], "picks": 1})"},
@@ -75,6 +79,18 @@ TEST(OpFields, ThatDoNotFitAreRefused) {
       {"top_k", kForward, R"({"sizes": [3], "dim": 1, "k": 1})"},
       {"gather", kForward, R"({"sizes": [4], "picks": 1})"}};
   for (const Case& one : refused) EXPECT_THROW(make_op(one), ShapeError) << case_name(one);
+}
+
+TEST(OpFields, LabelsOfOneClassNeedABlankBetweenThem) {
+  for (const int labels : {1, 3}) {
+    const auto of_frames = [&](int frames) {
+      return R"({"n": 1, "classes": 2, "labels": )" + std::to_string(labels) + R"(, "frames": )" +
+             std::to_string(frames) + '}';
+    };
+    EXPECT_NO_THROW(make_op("ctc_loss", kForward, of_frames(2 * labels - 1))) << labels;
+  }
+  EXPECT_THROW(make_op("ctc_loss", kForward, R"({"n": 1, "classes": 2, "labels": 3, "frames": 4})"),
+               ShapeError);
 }
 
 }  // namespace

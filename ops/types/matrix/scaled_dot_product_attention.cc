@@ -37,6 +37,7 @@ struct AttentionShape {
     const bool fits =
         at::are_expandable(mask, scores()) && at::infer_size(mask, scores()) == scores();
     fields.require(fits, "\"mask\" does not broadcast to [batch, heads, queries, keys]");
+    fields.require(mask.size() != 1, "\"mask\" has one extent, expected two or more");
   }
 
   Sizes scores() const { return {batch, heads, queries, keys}; }

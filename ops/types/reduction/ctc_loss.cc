@@ -27,7 +27,7 @@ struct CtcShape {
     fields.extent("classes", classes);
     fields.extent("labels", labels);
     fields.require(classes > 1, "\"classes\" is 1, expected the blank and at least one label");
-    const int64_t needed = classes > 2 ? labels : 2 * labels;
+    const int64_t needed = classes > 2 ? labels : 2 * labels - 1;  // blanks between equal labels
     fields.require(needed <= frames, "\"labels\" is " + std::to_string(labels) + ", which needs " +
                                          std::to_string(needed) + " frames");
   }
