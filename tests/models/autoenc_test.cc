@@ -1,4 +1,5 @@
 #include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -95,7 +96,7 @@ TEST_P(Autoenc, AgreesWithPlainLoopsInFloat64) {
 /// Ranks add up the gradients of a summed loss. With weights of 0, no noise reaches the loss.
 TEST_P(Autoenc, SumsItsLossOverTheBatchIfItsRowSaysSo) {
   const auto net = workload(GetParam()).make(Scale::kSmall);
-  const at::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   for (const auto& parameter : net->module().parameters()) parameter.zero_();
   const at::Tensor images = net->batches({.batch = 3}).batches[0][0];
   const double once = net->loss({images}).item<double>();
