@@ -20,7 +20,7 @@ from fathom_gate.noise import Noise, between, of_alternating_runs
 from fathom_gate.rows import FASTEST, MEAN, Rows, read, same_machine, shared_block
 from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
-from fathom_runs.output import replace
+from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import RunError
 
 
@@ -41,6 +41,10 @@ class Comparison:
 def main(command=None):
     arguments = parsed(command)
     try:
+        read_files = [arguments.base, arguments.new, *arguments.noise]
+        for option in ("markdown", "json"):
+            if path := getattr(arguments, option):
+                expect_distinct(path, read_files, f"--{option}")
         found = compare(arguments)
         for path, form in ((arguments.markdown, markdown), (arguments.json, document)):
             if path:

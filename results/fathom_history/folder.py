@@ -2,7 +2,9 @@
 
 from fathom_history.run import read
 from fathom_runs.beside import is_beside
+from fathom_runs.output import expect_distinct
 from fathom_runs.source import RunError, unpacked
+from fathom_runs.words import plural
 
 
 def runs(folder, page):
@@ -15,11 +17,11 @@ def runs(folder, page):
             if path.resolve() != page.resolve():
                 refused.append(str(error))
             continue
-        if path.resolve() == page.resolve():
-            raise RunError(f"{path}: is an input and the output, expected another -o")
+        expect_distinct(page, [path])
         found.append(run)
     if not found:
-        why = f"none of its {len(refused)} files is a run ({refused[0]})" if refused else "is empty"
+        count = plural(len(refused), "file")
+        why = f"no run among its {count} ({refused[0]})" if refused else "is empty"
         raise RunError(f"{folder}: {why}, expected a folder with files of --benchmark_out")
     return sorted(found, key=lambda run: (run.date, run.file)), refused
 

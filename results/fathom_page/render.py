@@ -42,7 +42,10 @@ def svg_file(element):
     )
 
 
-def png(canvas, path):
+def png(canvas):
+    """The bytes of a PNG file."""
+    buffer = io.BytesIO()
     canvas.savefig(
-        path, format="png", dpi=DOTS_PER_INCH, facecolor=PAPER, metadata={"Software": None}
+        buffer, format="png", dpi=DOTS_PER_INCH, facecolor=PAPER, metadata={"Software": None}
     )
+    return buffer.getvalue()

@@ -59,7 +59,9 @@ def expect_output(arguments):
     if not output:
         return
     machines = [machine.find(name) for name in (arguments.on, arguments.here) if name]
-    expect_distinct(output, [*machines, *filter(None, [arguments.file])])
+    runs_read = [*errors.files(arguments.runs), *filter(None, [arguments.file])]
+    option = "--write-machine" if arguments.write_machine else "-o"
+    expect_distinct(output, [*machines, *runs_read], option)
     expected = [JSON] if arguments.write_machine else [MARKDOWN, JSON]
     if output.suffix not in expected:
         raise RunError(
@@ -147,6 +149,14 @@ def parsed():
     arguments = parser.parse_args()
     if bool(arguments.file) == arguments.errors:
         parser.error("expected RUN with --on or --write-machine, and no RUN with --errors")
+    for option, is_given, *others in (
+        ("--from", arguments.here, "--write-machine", "--errors"),
+        ("-o", arguments.output, "--write-machine"),
+        ("--without", arguments.without, "--on", "--write-machine"),
+    ):
+        for other in others:
+            if is_given and getattr(arguments, other.strip("-").replace("-", "_")):
+                parser.error(f"argument {option}: not allowed with argument {other}")
     return arguments
 
 

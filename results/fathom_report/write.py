@@ -15,10 +15,10 @@ def report(run, path, folder=None):
     missing = [one for one in found if not isinstance(one, Figure)]
     canvases = {figure.key: render.drawn(figure) for figure in shown}
     images = {key: render.svg(canvas, key) for key, canvas in canvases.items()}
-    replace(path, page.page(run, shown, missing, images))
     if folder:
         make_folder(folder)
         write_files(folder, shown, canvases, images)
+    replace(path, page.page(run, shown, missing, images))
     return shown, missing
 
 
@@ -26,7 +26,6 @@ def write_files(folder, figures, canvases, images):
     """Writes SVG, CSV and PNG of each figure."""
     for figure in figures:
         start, canvas = folder / figure.key, canvases[figure.key]
-        svg = render.svg_file(images[figure.key])
-        start.with_suffix(".svg").write_text(svg, encoding="utf-8")
-        start.with_suffix(".csv").write_text(csv(figure.data), encoding="utf-8")
-        render.png(canvas, start.with_suffix(".png"))
+        replace(start.with_suffix(".svg"), render.svg_file(images[figure.key]))
+        replace(start.with_suffix(".csv"), csv(figure.data))
+        replace(start.with_suffix(".png"), render.png(canvas))

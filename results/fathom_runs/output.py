@@ -5,25 +5,29 @@ import os
 import pathlib
 import tempfile
 
+from fathom_runs.beside import SUFFIXES, beside
 from fathom_runs.source import RunError, is_gzip
 
 
-def expect_distinct(path, read=()):
-    """Raises RunError if the output is a folder or one of the input files in `read`."""
+def expect_distinct(path, read=(), option="-o"):
+    """Raises RunError if the output is a folder, an input file in `read`, or a file beside one of them."""
     for file in read:
         if file.resolve() == path.resolve():
-            raise RunError(f"{file}: is an input and the output, expected another -o")
+            raise RunError(f"{file}: is an input and the output, expected another {option}")
+        if file.is_file() and path.resolve() in [beside(file, one).resolve() for one in SUFFIXES]:
+            raise RunError(f"{path}: belongs to {file}, expected another {option}")
     if path.is_dir():
         raise RunError(f"{path}: is a folder, expected a file")
 
 
-def replace(path, text):
-    """Replaces the file atomically; with `.gz` at its end, by a gzip file. On an error, the earlier file stays.
+def replace(path, content):
+    """Replaces the file by a text or bytes, atomically; with `.gz` at its end, by a gzip file.
 
-    A link keeps pointing at its file, which is replaced. A pipe or a device cannot be replaced; the text is written to it.
+    On an error, the earlier file stays. A link keeps pointing at its file, which is replaced. A pipe or a device cannot be
+    replaced; the content is written to it.
     Raises RunError.
     """
-    data = text.encode()
+    data = content.encode() if isinstance(content, str) else content
     if is_gzip(path):
         data = gzip.compress(data, mtime=0)  # without the time, the same text gives the same bytes
     try:

@@ -30,6 +30,11 @@ def test_a_pipe_stays_and_its_reader_gets_the_text(tmp_path):
     assert found == ["a page"]
 
 
+def test_bytes_are_written_as_they_are(tmp_path):
+    replace(tmp_path / "figure.png", b"\x89PNG")
+    assert (tmp_path / "figure.png").read_bytes() == b"\x89PNG"
+
+
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(RunError) as error:
         replace(tmp_path, "a page")

@@ -119,6 +119,18 @@ def test_an_output_that_cannot_be_written_is_refused(tmp_path, base):
     assert "nowhere" in refused(base, new, f"--json={tmp_path}/nowhere/verdict.json")
 
 
+def test_an_output_that_is_an_input_is_refused(tmp_path, base):
+    new, again = (run(tmp_path / f"{name}.json", 2) for name in ("new", "again"))
+    before = [path.read_bytes() for path in (base, new, again)]
+    for option in ("--json", "--markdown"):
+        for path in (base, new, again):
+            line = refused(base, new, f"--noise={again}", f"{option}={path}")
+            assert f"{path}: is an input and the output, expected another {option}" in line
+        line = refused(base, new, f"{option}={new}.errors.jsonl")
+        assert f"{new}.errors.jsonl: belongs to {new}, expected another {option}" in line
+    assert [path.read_bytes() for path in (base, new, again)] == before
+
+
 @pytest.mark.parametrize("flag", ["--alpha=2", "--smallest=much", "--filter=(", "--nois=x.json"])
 def test_a_wrong_flag_exits_with_2(base, flag):
     result = gate(base, base, flag)

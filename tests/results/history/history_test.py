@@ -79,7 +79,7 @@ def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
     cases = {
         "broken.json": (good[:3000], "is truncated at line 1"),
         "dateless.json": (good.replace('"date"', '"day"'), "date is 'none', expected one like"),
-        "foreign.json": (good.replace("alexnet/train", "BM"), "rows is a row of fathom_bench"),
+        "foreign.json": (good.replace("alexnet/train", "BM"), "no row of fathom_bench among its"),
         "notes.txt": ("Monday", "is not JSON at line 1"),
         "timeless.json": (
             good.replace('"real_time": 1', '"real_time": -1'),
@@ -121,9 +121,7 @@ def test_a_folder_without_runs_is_refused_in_one_line(tmp_path):
     assert f"{folder}: is empty" in refused(folder, "-o", page)
     (folder / "a.json").write_text("{}")
     (folder / "b.json").write_text("")
-    assert f"none of its 2 files is a run ({folder}/a.json: no `context`" in refused(
-        folder, "-o", page
-    )
+    assert f"no run among its 2 files ({folder}/a.json: no `context`" in refused(folder, "-o", page)
     assert page.read_text() == "an earlier page"
 
 
@@ -134,6 +132,7 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     run = folder / made_up.file(0)
     before = run.read_text()
     assert "is an input and the output" in refused(folder, "-o", run)
+    assert f"belongs to {run}" in refused(folder, "-o", f"{run}.errors.jsonl")
     assert run.read_text() == before
     assert sorted(os.listdir(tmp_path)) == ["runs"]
 

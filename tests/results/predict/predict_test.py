@@ -182,8 +182,26 @@ def test_an_output_that_cannot_be_written_is_refused(run, there, tmp_path):
     assert there.read_text() == before and json.loads(run.read_text())
 
 
+def test_an_output_that_is_a_recorded_run_is_refused(run, there, tmp_path):
+    recorded = tmp_path / "runs/a/run.json"
+    recorded.parent.mkdir(parents=True)
+    recorded.write_bytes(run.read_bytes())
+    folder = f"--runs={tmp_path}/runs"
+    for command in (["--errors", "-o"], [run, f"--on={there}", "-o"], [run, "--write-machine"]):
+        line = refused(folder, *command, recorded)
+        assert f"{recorded}: is an input and the output, expected another {command[-1]}" in line
+    assert recorded.read_bytes() == run.read_bytes()
+
+
 @pytest.mark.parametrize(
-    "arguments", [[], ["run.json"], ["--on=a"], ["run.json", "--errors"], ["--errors", "--on=a"]]
+    "arguments",
+    [
+        *([], ["run.json"], ["--on=a"], ["run.json", "--errors"], ["--errors", "--on=a"]),
+        # options without an effect
+        *(["--errors", "--from=a"], ["run.json", "--write-machine=b.json", "--from=a"]),
+        ["run.json", "--write-machine=b.json", "-o", "out.md"],
+        ["run.json", "--on=a", "--without=cache_gb_per_s"],
+    ],
 )
 def test_wrong_usage_exits_with_2(arguments):
     result = predict(*arguments)

@@ -156,8 +156,8 @@ def test_broken_files_give_one_line_and_keep_the_page(tmp_path):
         "{}": "no `context`",
         '{"context": {}, "benchmarks": {}}': "no `benchmarks`",
         '{"context": {}, "benchmarks": [3]}': "`benchmarks` holds '3'",
-        '{"context": {}, "benchmarks": []}': "none of its 0 rows is a row of fathom_bench",
-        json.dumps(foreign): "none of its 1 rows is a row of fathom_bench",
+        '{"context": {}, "benchmarks": []}': "no measured row",
+        json.dumps(foreign): "no row of fathom_bench among its 1 row,",
         json.dumps(timeless): "real_time of memnet/train/device:cpu/threads:1/batch:32/",
         json.dumps(shapeless): "lacks a valid 'batch'",
         good.replace('"params": 1000000.0', '"params": NaN'): "is not JSON at line 1",
@@ -183,9 +183,26 @@ def test_broken_files_give_one_line_and_keep_the_page(tmp_path):
     assert "No such file" in refused(file, "-o", tmp_path / "no/report.html")
     assert "is a folder" in refused(file, "-o", tmp_path)
     assert "is an input and the output" in refused(file, "-o", file)
+    for suffix in (".samples.jsonl", ".errors.jsonl", ".explain.json"):
+        beside = tmp_path / f"run.json{suffix}"
+        assert f"{beside}: belongs to {file}, expected another -o" in refused(file, "-o", beside)
     assert file.read_text() == good
     assert page.read_text() == "an earlier page"
     assert sorted(os.listdir(tmp_path)) == ["report.html", "run.json", "sample"]
+
+
+def test_figures_that_cannot_be_written_give_one_line_and_keep_the_page(tmp_path):
+    document = made_up_run.document(workloads=("alexnet",), op_rows=False)
+    run, page = made_up_run.write(tmp_path / "run.json", document), tmp_path / "report.html"
+    page.write_text("an earlier page")
+    blocked = tmp_path / "figures/fathom-2.svg"
+    blocked.mkdir(parents=True)
+    line = refused(run, "-o", page, "--figures", blocked.parent)
+    assert f"{blocked}: Is a directory, expected a file in a writable folder" in line
+    assert f"{run}: File exists, expected a writable folder" in refused(
+        run, "-o", page, "--figures", run
+    )
+    assert page.read_text() == "an earlier page"
 
 
 def test_disturbed_rows_are_mentioned(tmp_path):
