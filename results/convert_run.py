@@ -9,12 +9,12 @@ where a step called at::matmul(), an older program gave them that of the functio
 errors files are converted, too. Current files do not change.
 """
 
-import argparse
 import json
 import pathlib
 import re
 import sys
 
+from fathom_runs.arguments import command_line
 from fathom_runs.catalogue import KEYS
 from fathom_runs.output import replace
 from fathom_runs.source import RunError, document, text_of, unpacked
@@ -88,9 +88,7 @@ def converted(path, text):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line("convert_run.py", __doc__)
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="FILE")
     for path in parser.parse_args().files:
         try:
@@ -99,9 +97,11 @@ def main():
             if made != text:
                 replace(path, made)
         except RunError as error:
-            sys.exit(f"convert_run: {error}")
+            print(f"convert_run: {error}", file=sys.stderr)
+            return 2
         print(f"{path}: {'is already current' if made == text else 'converted'}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

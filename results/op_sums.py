@@ -17,11 +17,11 @@ Prints a Markdown table with one line per step on the CPU:
 The last three columns need the rows of --fathom_profile. Of several files, each row may be in one only.
 """
 
-import argparse
 import collections
 import pathlib
 import sys
 
+from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH, kind, setting, tokens
@@ -129,9 +129,7 @@ def rows_of(files):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line("op_sums.py", __doc__)
     parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="RUN.json")
     try:
         lines = table(rows_of(parser.parse_args().files))

@@ -104,7 +104,7 @@ def test_other_files_give_one_line_and_stay_unchanged(tmp_path, text, found):
     path = tmp_path / "run.json"
     path.write_text(text)
     result = convert(path)
-    assert result.returncode == 1 and len(result.stderr.splitlines()) == 1
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
     assert found in result.stderr and "expected" in result.stderr and path.read_text() == text
 
 

@@ -1,0 +1,23 @@
+"""A closed pipe, as after `| head`, ends the programs of results/ without a message."""
+
+import signal
+import subprocess
+
+import made_up_run as made_up
+import pytest
+from program import ROOT
+
+# Commands that write more lines than a reader of the first one wants.
+COMMANDS = [["convert_run.py"], ["op_sums.py"], ["export", "medians", "-o", "/dev/stdout"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_closed_pipe_gives_no_message(tmp_path, command):
+    run = made_up.write(tmp_path / "run.json", made_up.document(workloads=("memnet",)))
+    process = subprocess.Popen(
+        [ROOT / "results" / command[0], *command[1:], run],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait() == -signal.SIGPIPE
