@@ -22,17 +22,20 @@ def machine_of(run):
         for threads, value in matching(run.context, r"peak_bytes_cpu_threads(\d+)")
     }
     overhead = call_overhead_us(run)
-    lacks = {
-        "peak_flops_cpu_... in its context": peaks,
-        "peak_bytes_cpu_... in its context": memory,
-        "sizes of two levels of `caches` in its context": sizes,
-        f"hot elementwise op rows of at most {TINY_BYTES} bytes": overhead,
-    }
-    for what, value in lacks.items():
+    lacks = (
+        ("peak_flops_cpu_... in its context", peaks, "a run with rows on the CPU"),
+        ("peak_bytes_cpu_... in its context", memory, "a run with op rows on the CPU"),
+        ("sizes of two levels of `caches` in its context", sizes, "a machine that reports them"),
+        (
+            f"hot elementwise op rows of at most {TINY_BYTES} bytes",
+            overhead,
+            "also op rows of autoenc, deepq or seq2seq",
+        ),
+    )
+    for what, value, expected in lacks:
         if not value:
             raise RunError(
-                f"{run.path}: no {what}, expected a file with op rows, or --from with the file of "
-                "its machine"
+                f"{run.path}: no {what}, expected {expected}, or a file of the machine (docs/predict.md) with --from"
             )
     cores = int(run.context["num_cpus"]) if "num_cpus" in run.context else max(peaks["fp32"])
     return Machine(
