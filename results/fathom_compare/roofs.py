@@ -69,7 +69,8 @@ def sentence(ops, roofs, setting, comparison):
     ]
     text = (
         f"The ridge is at {roofs[0].ridge:.3g} FLOPs per byte on {base} and at {roofs[1].ridge:.3g} on {other}. "
-        f"Of {plural(len(ops), 'op shape')}, {same[0]} are compute-bound and {same[1]} memory-bound on both"
+        f"Of {plural(len(ops), 'op shape')}, {same[0]} {'is' if same[0] == 1 else 'are'} compute-bound and "
+        f"{same[1]} memory-bound on both"
     )
     for old, new in ((COMPUTE, MEMORY), (MEMORY, COMPUTE)):
         moved = ops[(ops.base_bound == old) & (ops.other_bound == new)]

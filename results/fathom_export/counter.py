@@ -30,7 +30,7 @@ def found(path, benchmarks, counter):
     if having:
         return having
     known = sorted(set().union(*(benchmark.counters for benchmark in benchmarks)))
-    near = difflib.get_close_matches(counter, known, n=1) or known
+    near = difflib.get_close_matches(counter.lower(), known, n=1) or known
     expected = f"expected {', '.join(near)}" if near else "the file has no counter"
     raise RunError(f"{path}: no row has the counter {counter!r}, {expected}")
 

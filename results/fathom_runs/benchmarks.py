@@ -7,6 +7,7 @@ from fathom_runs.catalogue import Catalogue, catalogue_of
 from fathom_runs.entries import MICROSECONDS, STANDARD_FIELDS, checked, is_measured
 from fathom_runs.names import is_fathom_row
 from fathom_runs.source import EXPECTED, RunError, document, text_of
+from fathom_runs.words import plural
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,22 @@ class Benchmarks:
 def read(path):
     """Reads a file of any program that uses Google Benchmark. Raises RunError."""
     found = parsed(path, text_of(path))
+    expect_measured(path, found)
+    return found
+
+
+def expect_measured(path, found):
     if not found.measured:
         raise RunError(f"{path}: no measured row, {EXPECTED}")
-    return found
 
 
 def read_fathom(path, text=None):
     """Reads a file of fathom_bench with its catalogue. `text` is the content, if already read. Raises RunError."""
     found = parsed(path, text_of(path) if text is None else text)
+    expect_measured(path, found)
     if not any(is_fathom_row(benchmark.name) for benchmark in found.measured):
         raise RunError(
-            f"{path}: none of its {len(found.measured)} rows is a row of fathom_bench, expected "
+            f"{path}: no row of fathom_bench among its {plural(len(found.measured), 'row')}, expected "
             "names like vgg/train/device:cpu/... (docs/results.md)"
         )
     return Benchmarks(

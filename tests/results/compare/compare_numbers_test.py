@@ -283,6 +283,16 @@ def test_ops_between_the_ridges_have_moved(tmp_path):
     assert "8 (conv2d and matmul) are compute-bound on A and memory-bound on B" in figure.sentence
 
 
+def test_one_shape_is_in_the_singular(tmp_path):
+    one, other = document(), document(2, **OTHER)
+    for made in (one, other):
+        rows = made["benchmarks"]
+        ops = [row["name"] for row in rows if row["name"].startswith("op/")]
+        made["benchmarks"] = [row for row in rows if row["name"] not in ops[1:]]
+    sentence = roofs.figure(pair(tmp_path, one, other)).sentence
+    assert "Of 1 op shape, 1 is compute-bound and 0 memory-bound on both" in sentence
+
+
 def test_no_op_moves_between_equal_ridges(tmp_path):
     sentence = roofs.figure(pair(tmp_path, document(), document(2, **OTHER))).sentence
     assert (

@@ -56,6 +56,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path, form):
     [
         ("peak_memory", "peak_memory_bytes"),
         ("flops_pct_of_peak", "flops_pct_peak"),
+        ("FLOPS_PCT_PEAK", "flops_pct_peak"),
         ("x", "backward_us, "),
     ],
 )
