@@ -18,6 +18,7 @@ import time
 
 from against_pytorch import ROOT, Failed, line, output
 from eager_steps.ranks import run_on_ranks
+from fathom_runs.arguments import positive
 from fathom_runs.benchmarks import read
 
 WARM_UP = 3
@@ -75,9 +76,9 @@ def parsed():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks", type=positive, default=2)
     parser.add_argument("--workloads", nargs="+", default=["[^/]+"], help="regular expressions")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=positive, default=5)
     parser.add_argument("--seconds", type=float, default=2, help="at least, for a row in a round")
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
     return parser.parse_args()

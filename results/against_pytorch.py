@@ -29,7 +29,9 @@ import eager_steps
 from eager_steps.ranks import run_on_ranks
 from eager_steps.step import MODES
 from eager_steps.timing import print_time
+from fathom_runs.arguments import positive
 from fathom_runs.benchmarks import read
+from fathom_runs.words import plural
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(sys.argv[0]).stem
@@ -46,6 +48,10 @@ def output(command, limit=None):
         done = subprocess.run(
             list(map(str, command)), capture_output=True, text=True, timeout=limit
         )
+    except OSError as error:
+        raise Failed(
+            f"{PROGRAM}: {command[0]}: {error.strerror}, expected a built program (--program)"
+        ) from None
     except subprocess.TimeoutExpired:
         raise Failed(f"{PROGRAM}: not ended in {limit} s: {words}") from None
     if done.returncode:
@@ -101,9 +107,9 @@ def parsed():
     parser.add_argument(
         "--precision", nargs="+", choices=("fp32", "tf32", "bf16"), default=["fp32"]
     )
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=positive, default=1)
     parser.add_argument("--ranks", type=int, help="processes that train together; only on CPUs")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=positive, default=5)
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
     parser.add_argument("--backend", choices=("torch", "onednn", "tuned"), help="of our rows")
     parser.add_argument(
@@ -171,8 +177,8 @@ def main():
     for row, precision in itertools.product(arguments.rows, arguments.precision):
         ours, theirs = compare(row, precision, arguments)
         for mode, times in theirs.items():
-            ranks = f"{arguments.ranks} ranks, " if arguments.ranks else ""
-            about = f"{row}, {arguments.device}, {ranks}{arguments.threads} threads, "
+            ranks = f"{plural(arguments.ranks, 'rank')}, " if arguments.ranks else ""
+            about = f"{row}, {arguments.device}, {ranks}{plural(arguments.threads, 'thread')}, "
             about += f"{precision}, {mode}"
             found = {"row": row, "precision": precision, "mode": mode, "ours_ms": ours}
             found |= {"ranks": arguments.ranks} if arguments.ranks else {}

@@ -5,6 +5,7 @@ import pathlib
 from dataclasses import dataclass, field, fields
 
 from fathom_runs.source import RunError, is_number, strict_json, text_of
+from fathom_runs.words import plural
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "machines"
 EXPECTED = "expected a machine file (docs/predict.md)"
@@ -103,7 +104,10 @@ def by_threads(place, value):
     """Rates by thread count; the keys of JSON objects are strings."""
     is_table = isinstance(value, dict) and value and all(map(is_count, value))
     expect(place, value, is_table, 'rates by thread count, like {"1": 100, "2": 200}')
-    return {int(key): positive(f"{place} of {key} threads", one) for key, one in value.items()}
+    return {
+        int(key): positive(f"{place} of {plural(int(key), 'thread')}", one)
+        for key, one in value.items()
+    }
 
 
 def is_count(text):

@@ -32,6 +32,12 @@ def add_page(parser, name):
     )
 
 
+def positive(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number above 0")
+    return int(text)
+
+
 def percentage(text):
     return bounded(text, 0, 1000)
 

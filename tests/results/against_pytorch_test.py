@@ -40,6 +40,27 @@ def test_a_program_that_fails_is_named_with_its_message(tmp_path):
     assert line.startswith(f"against_pytorch: exit code 4 of {tmp_path / 'program'} --benchmark_f")
 
 
+def test_a_program_that_is_not_built_gives_one_line(tmp_path):
+    result, _ = compare(tmp_path, "", "--program", tmp_path / "none")
+    assert result.returncode == 1 and result.stdout == ""
+    expected = f"{tmp_path}/none: No such file or directory, expected a built program (--program)"
+    assert result.stderr == f"against_pytorch: {expected}\n"
+
+
+@pytest.mark.parametrize(
+    "script, arguments",
+    [
+        ("against_pytorch.py", ["vgg/train", "--rounds", "0"]),
+        ("against_pytorch.py", ["vgg/train", "--threads", "0"]),
+        ("against_gloo.py", ["--rounds", "0"]),
+        ("against_gloo.py", ["--ranks", "0"]),
+    ],
+)
+def test_a_count_of_0_is_wrong_usage(script, arguments):
+    result = starts(sys.executable)(ROOT / "results" / script, *arguments)
+    assert result.returncode == 2 and "'0': expected a whole number above 0" in result.stderr
+
+
 def test_the_file_of_an_earlier_comparison_is_emptied(tmp_path):
     _, out = compare(tmp_path, "exit 4")
     assert out.read_text() == ""
@@ -50,7 +71,7 @@ def test_a_mode_that_fails_is_named_and_the_others_go_on(tmp_path):
     result, out = against_torch(tmp_path, "raise SystemExit('no PyTorch here')", *modes)
     assert result.returncode == 1 and result.stdout == "" and out.read_text() == ""
     lines = result.stderr.splitlines()
-    row = "vgg/train, cpu, 1 threads, fp32"
+    row = "vgg/train, cpu, 1 thread, fp32"
     assert lines[0::3] == [f"{row}, eager: failed", f"{row}, compile: failed"]
     assert lines[1::3] == ["no PyTorch here"] * 2
     assert all(line.startswith("against_pytorch: exit code 1 of ") for line in lines[2::3])

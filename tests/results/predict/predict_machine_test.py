@@ -134,7 +134,7 @@ def test_a_recorded_machine_has_a_short_name():
         ({"memory_gb_per_s": 20}, "memory_gb_per_s is '20', expected rates by thread count"),
         ({"memory_gb_per_s": {}}, "memory_gb_per_s is '{}', expected rates by thread count"),
         ({"memory_gb_per_s": {"all": 20}}, "expected rates by thread count"),
-        ({"memory_gb_per_s": {"1": "20"}}, "memory_gb_per_s of 1 threads is '20', expected a numb"),
+        ({"memory_gb_per_s": {"1": "20"}}, "memory_gb_per_s of 1 thread is '20', expected a numb"),
         ({"peak_gflop_per_s": {"1": 20}}, "peak_gflop_per_s of 1 is '20', expected rates by thr"),
         ({"peek_gflop_per_s": {}}, "unknown field peek_gflop_per_s, expected one of name, cores"),
     ],
