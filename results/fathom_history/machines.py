@@ -8,6 +8,7 @@ from fathom_history.run import Run
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.context import MACHINE, title
 from fathom_runs.names import kind, step_of
+from fathom_runs.words import plural
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def machines(runs):
 def of_runs(runs):
     context = runs[-1].context
     count = context.get("num_cpus")
-    name = title(context) + (f", {count} CPUs" if count else "")
+    name = title(context) + (f", {plural(count, 'CPU')}" if count else "")
     names = dict.fromkeys(name for run in runs for name in run.rows)
     every = [series(name, runs) for name in names]
     types = {}

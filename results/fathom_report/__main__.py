@@ -14,6 +14,7 @@ from fathom_runs.arguments import add_page, command_line
 from fathom_runs.beside import SAMPLES, beside
 from fathom_runs.output import expect_distinct
 from fathom_runs.source import RunError
+from fathom_runs.words import plural
 
 
 def main():
@@ -28,9 +29,9 @@ def main():
     except RunError as error:
         print(f"report: {error}", file=sys.stderr)
         return 2
+    steps, ops = len(run.steps) + len(run.rank_steps), len(run.ops) + len(run.rank_ops)
     print(
-        f"{arguments.output}: {len(figures)} figures, {len(run.steps) + len(run.rank_steps)} steps, "
-        f"{len(run.ops) + len(run.rank_ops)} ops"
+        f"{arguments.output}: {plural(len(figures), 'figure')}, {plural(steps, 'step')}, {plural(ops, 'op')}"
         + (f"; {3 * len(figures)} files in {arguments.figures}" if arguments.figures else "")
     )
     for needs, group in grouped(missing).items():

@@ -1,14 +1,16 @@
 """Facts about the machine and the run, for the top of the page."""
 
 from fathom_page.machine import CARDS, peaks, text
+from fathom_runs.words import plural
 
 
 def facts(run):
     """Numbers of rows, version of LibTorch, commit and date."""
     context = run.context
-    found = [f"{len(run.steps)} steps", f"{len(run.ops)} op rows"]
+    found = [plural(len(run.steps), "step"), plural(len(run.ops), "op row")]
     if len(run.rank_steps) + len(run.rank_ops):
-        found.append(f"{len(run.rank_steps)} steps and {len(run.rank_ops)} op rows with ranks")
+        steps, ops = plural(len(run.rank_steps), "step"), plural(len(run.rank_ops), "op row")
+        found.append(f"{steps} and {ops} with ranks")
     if context.get("libtorch"):
         found.append(f"LibTorch {context['libtorch']}")
     if context.get("git_commit"):

@@ -74,14 +74,14 @@ def sentence(data, words):
     one = data.drop_duplicates(["workload", "type"])
     is_step = (one.type == "step").all()
     few, many = data.groupby(["workload", "type"]).size().agg(["min", "max"])
-    steps = f"{few} to {many}" if few < many else f"{few}"
+    steps = f"{few} to {many} steps" if few < many else plural(few, "step")
     if len(one) == 1:
-        over = f"{name_of(one.iloc[0])} over {steps} steps"
+        over = f"{name_of(one.iloc[0])} over {steps}"
     elif is_step:
-        over = f"Of {len(one)} training steps, over {steps} steps each"
+        over = f"Of {len(one)} training steps, over {steps} each"
     else:
         count = plural(one.workload.nunique(), "training step")
-        over = f"Of the {len(one)} largest op types in {count}, over {steps} steps"
+        over = f"Of the {len(one)} largest op types in {count}, over {steps}"
     tested = one[one.drift_rho.notna()]
     drifting = tested[tested.drifts.astype(bool)]
     if tested.empty:

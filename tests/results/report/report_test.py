@@ -27,6 +27,20 @@ def test_missing_figures_are_listed(tmp_path):
     assert '<section id="missing">' in page and "<code>./fathom_bench --fathom_profile" in page
 
 
+def test_one_of_a_kind_is_in_the_singular(tmp_path):
+    document = made_up_run.document(workloads=("alexnet",), profile=False)
+    step = next(row for row in document["benchmarks"] if row["name"].startswith("alexnet/train"))
+    op = next(row for row in document["benchmarks"] if row["name"].startswith("op/"))
+    run = made_up_run.write(tmp_path / "run.json", document | {"benchmarks": [step, op]})
+    sample = {"name": step["name"], "repetition": 0, "step": 0, "us": 5.0}
+    made_up_run.write(tmp_path / "run.json.samples.jsonl", sample)
+    result = report(run, "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert re.search(r": \d+ figures?, 1 step, 1 op$", result.stdout.splitlines()[0])
+    assert "alexnet over 1 step: " in page and "1 op row" in page
+    assert not re.search(r"\b1 (figures|steps|op rows|ops)\b", result.stdout + page)
+
+
 def test_samples_beside_a_file_are_read(tmp_path):
     run = made_up_run.write(tmp_path / "run.json", made_up_run.document(workloads=("alexnet",)))
     assert "fathom-1" in report(run, "-o", tmp_path / "report.html").stdout.split("not shown", 1)[1]
