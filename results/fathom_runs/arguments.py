@@ -4,20 +4,28 @@ import argparse
 import math
 import pathlib
 import signal
+import sys
 
 
 def command_line(program, words, **more):
     """A parser for results/`program`. The help shows `words` with their line breaks.
 
-    From then on, a closed pipe (`| head`) ends the program without a message, as it ends others.
+    From then on, a closed pipe (`| head`) and Ctrl-C end the program without a message, as they end others.
     """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.excepthook = without_interrupt
     return argparse.ArgumentParser(
         prog=f"results/{program}",
         description=words,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **more,
     )
+
+
+def without_interrupt(kind, error, trace):
+    """Prints the traceback of an exception, but none for Ctrl-C."""
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
 
 
 def add_page(parser, name):

@@ -1,5 +1,6 @@
-"""A closed pipe, as after `| head`, ends the programs of results/ without a message."""
+"""A closed pipe, as after `| head`, and Ctrl-C end the programs of results/ without a message."""
 
+import os
 import signal
 import subprocess
 
@@ -21,3 +22,15 @@ def test_a_closed_pipe_gives_no_message(tmp_path, command):
     )
     process.stdout.close()
     assert process.stderr.read() == b"" and process.wait() == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_ctrl_c_gives_no_message(tmp_path, command):
+    run = tmp_path / "run.json"
+    os.mkfifo(run)
+    process = subprocess.Popen(
+        [ROOT / "results" / command[0], *command[1:], run], stderr=subprocess.PIPE
+    )
+    with open(run, "wb"):  # waits until the program reads it
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b"" and process.wait() == -signal.SIGINT
