@@ -52,9 +52,10 @@ def disturbed(*tables):
     """Returns the number of disturbed rows, and the number for which this is known."""
     count = known = 0
     for table in tables:
-        steps = pd.to_numeric(table.disturbed_steps, errors="coerce")
-        count += int((steps > table.iterations / 2).sum())
-        known += int(steps.notna().sum())
+        columns = table[["disturbed_steps", "iterations"]].apply(pd.to_numeric, errors="coerce")
+        columns = columns.dropna()
+        count += int((columns.disturbed_steps > columns.iterations / 2).sum())
+        known += len(columns)
     return count, known
 
 

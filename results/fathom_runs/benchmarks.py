@@ -53,10 +53,16 @@ class Benchmark:
         return statistics.median(values) if values else otherwise
 
     @property
+    def steps(self):
+        """Timed steps of a repetition. None of an aggregate, whose `iterations` are repetitions."""
+        is_aggregate = self.entries[0].get("run_type") == "aggregate"
+        return None if is_aggregate else self.median("iterations")
+
+    @property
     def is_disturbed(self):
-        """Whether more than half of the timed steps were disturbed. None without `disturbed_steps`."""
-        steps = self.median("disturbed_steps")
-        return None if steps is None else steps > self.median("iterations") / 2
+        """Whether more than half of the timed steps were disturbed. None if that is unknown."""
+        disturbed, steps = self.median("disturbed_steps"), self.steps
+        return None if disturbed is None or steps is None else disturbed > steps / 2
 
 
 @dataclass(frozen=True)

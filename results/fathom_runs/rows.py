@@ -7,7 +7,8 @@ from fathom_runs.source import RunError
 def row_of(path, benchmark, catalogue):
     """The parts of a row's name, and its numbers: medians over repetitions. Raises RunError."""
     values = name_fields(path, benchmark.name) | {"us": benchmark.us, "cpu_us": benchmark.cpu_us}
-    values |= {key: benchmark.median(key) for key in ("iterations", *benchmark.counters)}
+    values |= {"iterations": benchmark.steps}
+    values |= {key: benchmark.median(key) for key in benchmark.counters}
     if kind(benchmark.name) == "inside":
         if not benchmark.label:
             raise RunError(

@@ -229,6 +229,17 @@ def test_disturbed_rows_are_mentioned(tmp_path):
     assert "<li>1 of 2 steps was disturbed: " in (tmp_path / "report.html").read_text()
 
 
+def test_aggregates_do_not_tell_which_share_of_the_steps_was_disturbed(tmp_path):
+    """Their `iterations` are the repetitions."""
+    document = made_up_run.document(workloads=("alexnet",))
+    rows = [row | {"iterations": 100, "disturbed_steps": 25} for row in document["benchmarks"]]
+    rows = [row for row in made_up_run.repeated(rows) if row["run_type"] == "aggregate"]
+    run = made_up_run.write(tmp_path / "run.json", document | {"benchmarks": rows})
+    result = report(run, "-o", tmp_path / "report.html")
+    assert result.returncode == 0, result.stderr
+    assert "were disturbed: " not in (tmp_path / "report.html").read_text()
+
+
 def test_profiled_steps_that_are_too_short_are_mentioned(tmp_path):
     document = made_up_run.document(workloads=("memnet",))
     document["benchmarks"][0]["real_time"] *= 2
