@@ -17,7 +17,7 @@ from fathom_predict.measure import machine_of
 from fathom_predict.model import Model, Prediction
 from fathom_runs.arguments import command_line
 from fathom_runs.output import expect_distinct, replace
-from fathom_runs.source import RunError
+from fathom_runs.source import RunError, unpacked
 
 MARKDOWN, JSON = ".md", ".json"
 
@@ -63,7 +63,7 @@ def expect_output(arguments):
     option = "--write-machine" if arguments.write_machine else "-o"
     expect_distinct(output, [*machines, *runs_read], option)
     expected = [JSON] if arguments.write_machine else [MARKDOWN, JSON]
-    if output.suffix not in expected:
+    if unpacked(output).suffix not in expected:
         raise RunError(
             f"{output}: unknown format, expected a name that ends in {' or '.join(expected)}"
         )
@@ -104,7 +104,7 @@ def shown(found, blocks, as_json, output):
     """The text for the terminal. Also writes the output. Raises RunError."""
     lines = list(blocks(found))
     if output:
-        is_json = output.suffix == JSON
+        is_json = unpacked(output).suffix == JSON
         replace(output, as_json(found) if is_json else tables.as_markdown(lines))
     return tables.as_text(lines)
 

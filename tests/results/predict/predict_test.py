@@ -1,5 +1,6 @@
 """The command line of results/predict: output, notes and errors."""
 
+import gzip
 import json
 
 import made_up_run as made_up
@@ -78,6 +79,14 @@ def test_markdown_holds_the_table(run, there, tmp_path):
     text = out.read_text()
     assert f"| {VGG} | 200 ms | 150 ms | 0.75 | 33 | 0 | 0 | 67 | overhead | op types |" in text
     assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
+
+
+def test_outputs_may_be_gzip_files(run, there, tmp_path):
+    out, machine = tmp_path / "out.json.gz", tmp_path / "machine.json.gz"
+    printed(run, f"--on={there}", "-o", out)
+    assert strict_json(gzip.decompress(out.read_bytes()).decode())["to"] == "There"
+    printed(run, f"--write-machine={machine}")
+    printed(run, f"--on={machine}")
 
 
 def test_json_holds_the_op_types(run, there, tmp_path):
