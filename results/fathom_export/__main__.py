@@ -39,7 +39,9 @@ def main():
     except RunError as error:
         print(f"export: {error}", file=sys.stderr)
         return 2
-    print(f"{arguments.output}: {summary(made, found.measured, arguments)}")
+    # A pipe may be stdout; then the reader gets the JSON only.
+    stream = sys.stdout if arguments.output.is_file() else sys.stderr
+    print(f"{arguments.output}: {summary(made, found.measured, arguments)}", file=stream)
     return 0
 
 

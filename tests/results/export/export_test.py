@@ -68,6 +68,14 @@ def test_an_unknown_counter_suggests_similar_ones(tmp_path, form, counter, expec
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_a_pipe_gets_the_json_only(tmp_path, form):
+    run = made_up.write(tmp_path / "run.json", once())
+    result = export(form, run, "-o", "/dev/stdout", *FORMS[form])
+    assert result.returncode == 0 and strict_json(result.stdout)
+    assert result.stderr.startswith("/dev/stdout: ")
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_broken_input_gives_one_line_and_keeps_the_output(tmp_path, form):
     good = json.dumps(once())
     timeless = once()
