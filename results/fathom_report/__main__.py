@@ -61,9 +61,12 @@ def parsed():
 
 def with_samples(files):
     """The files, and the samples that a study wrote beside them. A study that was interrupted early has none."""
+    given = {file.resolve() for file in files}
     found = [beside(file, SAMPLES) for file in files if file.is_file()]
     return files + [
-        file for file in found if file not in files and file.exists() and file.stat().st_size
+        file
+        for file in found
+        if file.exists() and file.resolve() not in given and file.stat().st_size
     ]
 
 

@@ -49,6 +49,16 @@ def test_samples_beside_a_file_are_read(tmp_path):
     assert "fathom-1" not in result.stdout and result.returncode == 0
 
 
+def test_samples_that_are_given_in_another_way_are_read_once(tmp_path, monkeypatch):
+    run = made_up_run.write(tmp_path / "run.json", made_up_run.document(workloads=("alexnet",)))
+    samples = made_up_run.write(tmp_path / "run.json.samples.jsonl", made_up_run.samples())
+    monkeypatch.chdir(tmp_path)
+    pages = tmp_path / "once.html", tmp_path / "again.html"
+    report(run, "-o", pages[0])
+    report(run, samples.name, "-o", pages[1])
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
 def test_empty_samples_beside_a_file_are_none(tmp_path):
     run = made_up_run.write(tmp_path / "run.json", made_up_run.document(workloads=("alexnet",)))
     (tmp_path / "run.json.samples.jsonl").touch()
