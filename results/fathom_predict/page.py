@@ -62,7 +62,8 @@ def measured(cases):
     text = f"median {all_of_them[1]} of {plural(len(cases), 'step')}"
     if big[1]:
         number, median, within, worst_of_all = big
-        text += f"; of {plural(int(number), 'step')} above 100 ms median {median}, nine of ten within {within}, worst {worst_of_all}"
+        steps = plural(int(number), "step")
+        text += f"; of {steps} above 100 ms median {median}, nine of ten within {within}, worst {worst_of_all}"
     return text
 
 

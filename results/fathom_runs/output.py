@@ -23,9 +23,8 @@ def expect_distinct(path, read=(), option="-o"):
 def replace(path, content):
     """Replaces the file by a text or bytes, atomically; with `.gz` at its end, by a gzip file.
 
-    On an error, the earlier file stays. A link keeps pointing at its file, which is replaced. A pipe or a device cannot be
-    replaced; the content is written to it.
-    Raises RunError.
+    On an error, the earlier file stays. A link keeps pointing at its file, which is replaced. A pipe or a device cannot
+    be replaced; the content is written to it. Raises RunError.
     """
     data = content.encode() if isinstance(content, str) else content
     if is_gzip(path):
