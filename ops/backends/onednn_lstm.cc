@@ -29,12 +29,16 @@ bool is_supported(Arguments in, const c10::IValue& reverse, const c10::IValue& m
          });
 }
 
+/// A contiguous tensor with the strides of its sizes. Those of dimensions of size 1 may be others,
+/// as in a transposed batch of one sequence, but oneDNN reads them.
+at::Tensor plain(const at::Tensor& given) { return given.view(given.sizes()); }
+
 /// A state [N, H] of an argument, which may have a dimension for the layer.
 at::Tensor state(const at::Tensor& given) { return given.view({-1, given.size(-1)}); }
 
 /// The first seven arguments: x [T, N, I], weights [4H, I] and [4H, H], two biases [4H], h and c.
 LstmProblem::Inputs inputs(Call& call, Arguments in, const at::Tensor& bias) {
-  return {.x = call(in[0].toTensor()),
+  return {.x = call(plain(in[0].toTensor())),
           .h = call(state(in[5].toTensor())),
           .c = call(state(in[6].toTensor())),
           .input_weight = call(in[1].toTensor()),
@@ -88,12 +92,12 @@ std::optional<Results> lstm_layer_backward(Arguments in, const CallKey& key) {
   made[4] = made[3];  // of both biases
   Call call(key);
   LstmProblem problem{.inputs = inputs(call, in, bias),
-                      .y = call(g[0]),
+                      .y = call(plain(g[0])),
                       .last_c = call(state(g[2])),
                       .last_h = call(state(g[1]))};
   problem.results = {
       .y = call(results[0]), .last_h = call(state(results[1])), .last_c = call(state(results[2]))};
-  problem.gradients = {.x = call(made[0]),
+  problem.gradients = {.x = call(plain(made[0])),
                        .h = call(state(made[5])),
                        .c = call(state(made[6])),
                        .input_weight = call(made[1]),

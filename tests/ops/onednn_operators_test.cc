@@ -103,6 +103,13 @@ std::vector<Case> cases() {
          return y[1] + h * c;
        },
        layer},
+      {"lstm of one transposed sequence",
+       [](const Tensors& in) {
+         Tensors turned = in;
+         turned[0] = in[0].transpose(0, 1);  // LibTorch calls it contiguous
+         return std::get<0>(lstm(turned));
+       },
+       {{1, 5, 4}, {1, 1, 6}, {1, 1, 6}, {24, 4}, {24, 6}, {24}, {24}}},
       {"softmax", [](const Tensors& in) { return at::softmax(in[0], -1); }, {{3, 7}}},
       {"softmax of a middle dimension",
        [](const Tensors& in) { return at::softmax(in[0], 1); },
