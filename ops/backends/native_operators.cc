@@ -17,13 +17,17 @@ std::optional<Results> few_rows(const at::Tensor& x, const at::Tensor& transpose
       x.scalar_type() != at::kFloat || x.numel() == 0) {
     return {};
   }
+  // What LibTorch broadcasts or refuses is LibTorch's.
+  const bool fits = weight.scalar_type() == at::kFloat && weight.size(1) == x.size(1) &&
+                    (!bias || bias->sizes() == weight.sizes().slice(0, 1));
+  if (!fits) return {};
   return Results{skinny_linear(x, weight, bias)};
 }
 
 /// addmm(bias, x, weight, beta, alpha).
 std::optional<Results> few_rows_addmm(Arguments in, const CallKey& /*key*/) {
   const at::Tensor& bias = in[0].toTensor();
-  if (bias.dim() != 1 || !in[3].toScalar().equal(1) || !in[4].toScalar().equal(1)) return {};
+  if (!in[3].toScalar().equal(1) || !in[4].toScalar().equal(1)) return {};
   return few_rows(in[1].toTensor(), in[2].toTensor(), bias);
 }
 

@@ -1,8 +1,10 @@
 #include "ops/backends/replaced_operators.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/cosh.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sinh.h>
@@ -249,6 +251,19 @@ TEST(CallText, SaysEachArgument) {
                                       std::vector<int64_t>{1, 2},
                                       c10::List<bool>({true, false})};
   EXPECT_EQ(text_of(call), "float[2,3,4,4]{48,1,12,3} long[3] long[3]=1 - - 7 true 0.5 [1,2] 10");
+}
+
+TEST(NativeOperators, LeaveToLibTorchWhatItBroadcastsOrRefuses) {
+  in_own_process([] {
+    replace_operators(native_operators(), Choice::kFirst);
+    const at::Tensor x = at::ones({2, 3});
+    const at::Tensor weight = at::ones({40, 3});
+    EXPECT_EQ(at::addmm(at::ones({1}), x, weight.t()).sum().item<double>(), 2 * 40 * 4);
+    EXPECT_TRUE(replaced_operators().empty());
+    EXPECT_THROW(at::mm(at::ones({2, 4}), weight.t()), c10::Error);
+    at::addmm(at::ones({40}), x, weight.t());
+    EXPECT_EQ(replaced_operators(), std::set<std::string>{"addmm"});
+  });
 }
 
 std::optional<Results> no_norm(Arguments /*in*/, const CallKey& /*key*/) { return {}; }
