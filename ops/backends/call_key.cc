@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+#include <c10/util/strides.h>
 
 #include <algorithm>
 #include <bit>
@@ -69,7 +70,9 @@ std::string text_of(const at::Tensor& tensor) {
   text += list(tensor.sizes(), '[', ']');
   const bool strided = tensor.layout() == at::kStrided;
   if (!strided) text += "sparse";
-  if (strided && !tensor.is_contiguous()) text += list(tensor.strides(), '{', '}');
+  // Also where only a dimension of size 1 has another stride: it makes another key.
+  if (strided && tensor.strides() != c10::IntArrayRef(c10::contiguous_strides(tensor.sizes())))
+    text += list(tensor.strides(), '{', '}');
   return text;
 }
 

@@ -19,8 +19,8 @@ using CallKey = std::vector<int64_t>;
 CallKey key_of(int64_t op, Arguments in);
 
 /// The same for a reader, without operator and threads: "float[8,3,4,4]{48,1,12,3} [1,1] true".
-/// Strides are in braces, and left out where a tensor is contiguous; "=0" is a tensor in the memory
-/// of argument 0.
+/// Strides are in braces, and left out where they are those of a contiguous tensor; "=0" is a
+/// tensor in the memory of argument 0.
 std::string text_of(Arguments in);
 
 }  // namespace fathom::ops

@@ -253,6 +253,13 @@ TEST(CallText, SaysEachArgument) {
   EXPECT_EQ(text_of(call), "float[2,3,4,4]{48,1,12,3} long[3] long[3]=1 - - 7 true 0.5 [1,2] 10");
 }
 
+TEST(CallText, DiffersWhereTheKeyDoes) {
+  const at::Tensor row = at::zeros({1, 3});
+  const at::Tensor turned = at::zeros({3, 1}).t();  // contiguous, too, but with other strides
+  EXPECT_EQ(text_of(std::vector<c10::IValue>{row}), "float[1,3]");
+  EXPECT_EQ(text_of(std::vector<c10::IValue>{turned}), "float[1,3]{1,1}");
+}
+
 TEST(NativeOperators, LeaveToLibTorchWhatItBroadcastsOrRefuses) {
   in_own_process([] {
     replace_operators(native_operators(), Choice::kFirst);
