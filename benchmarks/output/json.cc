@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "benchmarks/rows/rows.h"
+#include "fixtures/files/file.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -84,7 +85,8 @@ std::string sample_line(const std::string& name, std::size_t repetition, std::si
 
 std::string name_in_sample(const std::string& line) {
   const auto object = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  return object.is_object() ? object.value("name", "") : "";
+  if (!object.is_object() || !object.contains("name") || !object["name"].is_string()) return "";
+  return object["name"];
 }
 
 std::string failure_line(const std::string& name, int64_t repetition, const std::string& reason) {
@@ -103,8 +105,8 @@ std::string context_json(const std::map<std::string, std::string>& context) {
 }
 
 std::map<std::string, std::string> context_in_file(const std::string& path) {
-  std::ifstream file(path);
-  const auto document = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const auto document =
+      json::parse(fixtures::text_of_file(path), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("context")) return {};
   const json& context = document["context"];
   return context.is_object() ? strings(context) : std::map<std::string, std::string>{};

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "fixtures/files/file.h"
 #include "ops/core/field_reader.h"
 
 namespace fathom::benchmarks {
@@ -52,9 +53,9 @@ std::string choices_json(const StepChoices& choices) {
 }
 
 StepChoices read_choices(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(path + ": cannot be read");
-  const auto document = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!std::ifstream(path)) throw std::runtime_error(path + ": cannot be read");
+  const auto document = nlohmann::json::parse(fixtures::text_of_file(path), nullptr,
+                                              /*allow_exceptions=*/false);
   if (document.is_discarded())
     throw std::runtime_error(path + ": not JSON, expected a <out>.kernels.json of this program");
   StepChoices all;

@@ -1,6 +1,7 @@
 #include "ops/core/field_reader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 namespace fathom::ops {
@@ -20,6 +21,16 @@ std::string join(const Names& names) {
 
 std::string quoted(const char* field) { return '"' + std::string(field) + '"'; }
 
+/// A value in a message. A list may be a whole file, and dump() recurses into what it holds.
+std::string shown(const nlohmann::json& value) {
+  constexpr std::size_t kMaxShown = 100;  // bytes
+  const auto is_structured = [](const nlohmann::json& each) { return each.is_structured(); };
+  if (value.is_structured() && std::any_of(value.begin(), value.end(), is_structured))
+    return std::string("an ") + value.type_name();
+  const std::string text = value.dump();
+  return text.size() <= kMaxShown ? text : text.substr(0, kMaxShown) + "...";
+}
+
 std::string indexed(const std::string& place, std::size_t index) {
   return place + '[' + std::to_string(index) + ']';
 }
@@ -32,12 +43,20 @@ bool is_integer(const nlohmann::json& value, int64_t min) {
 
 FieldReader::FieldReader(const nlohmann::json& row, std::string place)
     : json_(row), place_(std::move(place)) {
-  if (!row.is_object()) fail("found " + row.dump() + ", expected an object");
+  if (!row.is_object()) fail("found " + shown(row) + ", expected an object");
 }
 
 bool FieldReader::has(const char* field) {
   known_.insert(field);
   return json_.contains(field);
+}
+
+std::string FieldReader::name_part(const char* field) {
+  const std::string found = text(field);
+  const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  if (found.empty() || !std::all_of(found.begin(), found.end(), legal))
+    refuse(quoted(field), value(field), "letters, digits, _ and - only");
+  return found;
 }
 
 std::string FieldReader::text(const char* field) {
@@ -61,17 +80,15 @@ std::map<std::string, double> FieldReader::numbers(const char* field) {
 }
 
 std::size_t FieldReader::choose(const char* field, const std::vector<std::string_view>& allowed) {
-  const std::string found = text(field);
-  const auto match = std::find(allowed.begin(), allowed.end(), found);
-  if (match == allowed.end()) {
-    fail(quoted(field) + " is \"" + found + "\", expected one of " + join(allowed));
-  }
+  const auto match = std::find(allowed.begin(), allowed.end(), text(field));
+  if (match == allowed.end()) refuse(quoted(field), value(field), "one of " + join(allowed));
   return static_cast<std::size_t>(match - allowed.begin());
 }
 
 void FieldReader::done() const {
   for (const auto& [field, unused] : json_.items()) {
-    if (!known_.contains(field)) fail("unknown field \"" + field + "\", expected " + join(known_));
+    if (!known_.contains(field))
+      fail("unknown field " + shown(field) + ", expected " + join(known_));
   }
 }
 
@@ -83,7 +100,7 @@ void FieldReader::fail(const std::string& what) const { throw ShapeError(place_ 
 
 void FieldReader::refuse(const std::string& field, const nlohmann::json& found,
                          const std::string& expected) const {
-  fail(field + " is " + found.dump() + ", expected " + expected);
+  fail(field + " is " + shown(found) + ", expected " + expected);
 }
 
 void FieldReader::visit(const FieldSpec& spec, FieldValue& value, const FieldValue* fallback) {

@@ -27,6 +27,8 @@ class FieldReader final : public Fields {
   /// Whether an optional field is present.
   bool has(const char* field);
   std::string text(const char* field);
+  /// A text that can be a part of a benchmark's name.
+  std::string name_part(const char* field);
   const nlohmann::json& list(const char* field);
   std::map<std::string, double> numbers(const char* field);
   /// The index in `allowed` of the field's text.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,17 +25,6 @@ nlohmann::json parsed(std::string_view text, const std::string& place) {
   }
 }
 
-/// A part of a benchmark name.
-std::string name_part(FieldReader& fields, const char* field) {
-  std::string text = fields.text(field);
-  const auto legal = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
-  if (text.empty() || !std::all_of(text.begin(), text.end(), legal)) {
-    fields.fail('"' + std::string(field) + "\" is \"" + text +
-                "\", expected letters, digits, _ and - only");
-  }
-  return text;
-}
-
 /// Refuses a row where the tensors exceed this machine's memory, before anything is allocated.
 void expect_fits_memory(const ShapeRow& row, const FieldReader& fields) {
   const double needed = row.op->cost(fixtures::Precision::kFp32).bytes;
@@ -55,7 +43,7 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
   ShapeRow row;
   row.type = &op_types()[fields.choice("op", op_type_names())];
   row.workload = workload;
-  row.layer = name_part(fields, "layer");
+  row.layer = fields.name_part("layer");
   row.pass = static_cast<Pass>(fields.choice("pass", kPassNames));
   if (std::find(row.type->passes.begin(), row.type->passes.end(), row.pass) ==
       row.type->passes.end()) {
@@ -108,7 +96,7 @@ std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fie
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {
   const nlohmann::json document = parsed(text, path);
   FieldReader file(document, path);
-  const std::string workload = name_part(file, "workload");
+  const std::string workload = file.name_part("workload");
   if (file.has(kGradientBuckets)) file.list(kGradientBuckets);  // no op
   const auto& rows = file.list("rows");
   file.done();
@@ -129,7 +117,7 @@ std::vector<ShapeRow> read_shapes(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
-    throw ShapeError(path + ": cannot be read, expected a shapes file");
+    throw ShapeError(path + ": cannot be read or is empty, expected a shapes file");
   std::vector<ShapeRow> rows = parse_shapes(text.str(), path);
   if (!rows.empty() && !embedded_text(rows[0].workload).empty()) {
     throw ShapeError(path + ": \"workload\" is \"" + rows[0].workload +

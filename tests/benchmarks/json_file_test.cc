@@ -35,6 +35,13 @@ class JsonOutput : public testing::Test {
   std::string path;
 };
 
+TEST(Sample, HasANameOnlyInItsOwnLines) {
+  EXPECT_EQ(name_in_sample(sample_line("row", 0, 0, 1.5)), "row");
+  for (const char* line : {"", "x", "[1]", "{}", R"({"name": 3})"}) {
+    EXPECT_EQ(name_in_sample(line), "") << line;
+  }
+}
+
 TEST_F(JsonOutput, IsWholeAfterEveryBenchmark) {
   JsonFile file(path);
   file.begin({});

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/error.h"
 #include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
 #include "benchmarks/output/peaks_json.h"
@@ -175,6 +176,16 @@ TEST(Peaks, KeepThoseThatAreKnown) {
   Peaks peaks(known);
   peaks.measure(std::vector{PeakKey{cpu, 2, Precision::kFp32}});
   EXPECT_EQ(peaks.flops(cpu, 2, Precision::kFp32).rate, 42);
+}
+
+TEST(Peaks, OfAFolderAreRefusedWithItsName) {
+  try {
+    read_peaks(testing::TempDir());
+    FAIL() << "accepted";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find(testing::TempDir()), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(PeakText, HoldsRateKernelAndTries) {

@@ -79,6 +79,12 @@ TEST_F(ChoiceFile, IsRefusedWithThePlaceOfTheFault) {
   EXPECT_EQ(refusal(R"({"rows": [)" + empty + "," + empty + "]}"),
             "rows[1]: \"name\" is that of an earlier row, expected each once");
   EXPECT_THROW(read_choices(folder.path() / "absent.json"), std::runtime_error);
+  try {
+    read_choices(folder.path());
+    FAIL() << "accepted";
+  } catch (const std::runtime_error& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with(folder.path().string())) << error.what();
+  }
 }
 
 }  // namespace

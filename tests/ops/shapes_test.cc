@@ -76,6 +76,30 @@ TEST(ShapesFile, RefusesTwoRowsOfOneName) {
                ShapeError);
 }
 
+TEST(ShapesFile, OfAnySizeIsRefusedInOneShortLine) {
+  const auto refusal = [](const std::string& text) {
+    try {
+      parse_shapes(text, "my.json");
+    } catch (const ShapeError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string start = R"({"workload": "w", "rows": [)";
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_EQ(refusal(deep), "my.json: found an array, expected an object");
+  EXPECT_EQ(refusal(start + deep + "]}"), "my.json: rows[0]: found an array, expected an object");
+  std::string numbers = "[1";
+  for (int i = 0; i < 10'000; ++i) numbers += ",1";
+  EXPECT_EQ(refusal(numbers + ']').substr(0, 19), "my.json: found [1,1");
+  EXPECT_LT(refusal(numbers + ']').size(), 200U);
+  for (const std::string name :
+       {R"("workload": "a\nb", "rows": [])", R"("workload": "w", "rows": [], "a\nb": 1)",
+        R"("workload": "w", "rows": [{"op": "a\nb"}])"}) {
+    EXPECT_NE(refusal('{' + name + '}').find(R"("a\nb")"), std::string::npos);
+  }
+}
+
 TEST(ShapesFile, ThatCannotBeReadIsNamed) {
   EXPECT_THROW(read_shapes("/nonexistent/shapes.json"), ShapeError);
 }
