@@ -27,7 +27,8 @@ nlohmann::json parsed(std::string_view text, const std::string& place) {
 
 /// Refuses a row where the tensors exceed this machine's memory, before anything is allocated.
 void expect_fits_memory(const ShapeRow& row, const FieldReader& fields) {
-  const double needed = row.op->cost(fixtures::Precision::kFp32).bytes;
+  constexpr auto kPrecision = fixtures::Precision::kFp32;
+  const double needed = row.op->cost(kPrecision).bytes + row.op->untouched_bytes(kPrecision);
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed <= memory) return;

@@ -65,6 +65,16 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 99999999999)"),
                      "expected an integer from 1 to 2147483648"},
         BrokenShapes{ROW(R"("m": 2147483648, "n": 2147483648, "k": 1)"), "GB, this machine has"},
+        // Most of a table is never read.
+        BrokenShapes{
+            R"({"workload": "w", "rows": [{"op": "embedding", "layer": "l", "pass": "forward", "count": 1,
+                "rows": 2147483648, "width": 1024, "ids": 1}]})",
+            "rows[0]: its tensors need 8.8e+03 GB, this machine has"},
+        // The cost is found without a visit to each output.
+        BrokenShapes{
+            R"({"workload": "w", "rows": [{"op": "conv2d", "layer": "l", "pass": "forward", "count": 1,
+                "n": 2147483648, "c": 1, "k": 1, "image": [2147483648, 1], "kernel": [1000000, 1]}]})",
+            "GB, this machine has"},
         BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 1, "bias": 1)"),
                      "\"bias\" is 1, expected true or false"},
         BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 1, "kk": 1)"), "unknown field \"kk\", expected"}));

@@ -3,6 +3,8 @@
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
+
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
 #include "ops/core/check.h"
@@ -55,13 +57,16 @@ int64_t output_extent(const Conv2dShape& shape, std::size_t axis) {
 
 /// The number of pairs of an output position and a tap inside the image, along one axis.
 int64_t inside_taps(const Conv2dShape& shape, std::size_t axis) {
+  const int64_t outputs = output_extent(shape, axis);
+  // The number of outputs whose first tap lies before `place` of the padded image.
+  const auto outputs_before = [&](int64_t place) {
+    const int64_t stride = shape.stride[axis];
+    return place <= 0 ? 0 : std::min((place + stride - 1) / stride, outputs);
+  };
   int64_t taps = 0;
-  for (int64_t out = 0; out < output_extent(shape, axis); ++out) {
-    for (int64_t tap = 0; tap < shape.kernel[axis]; ++tap) {
-      const int64_t in =
-          out * shape.stride[axis] - shape.padding[axis] + tap * shape.dilation[axis];
-      taps += in >= 0 && in < shape.image[axis] ? 1 : 0;
-    }
+  for (int64_t tap = 0; tap < shape.kernel[axis]; ++tap) {
+    const int64_t start = shape.padding[axis] - tap * shape.dilation[axis];
+    taps += outputs_before(start + shape.image[axis]) - outputs_before(start);
   }
   return taps;
 }
