@@ -75,10 +75,12 @@ function(fathom_wheels names what hint out)
     COMMAND ${FATHOM_PYTHON} -m venv --without-pip "${new}" RESULT_VARIABLE failed ERROR_VARIABLE error)
   if(NOT failed)
     file(MAKE_DIRECTORY "${new}/tmp")  # /tmp may be small, and a killed pip leaves files there
-    # pip's cache would hold the wheels, up to 2.8 GB, a second time.
-    set(install ${CMAKE_COMMAND} -E env "TMPDIR=${new}/tmp"
+    # The user's PIP_ variables would install elsewhere or refuse the pinned versions, and without --ignore-installed pip would
+    # leave out what PYTHONPATH has. pip's cache would hold the wheels, up to 2.8 GB, a second time.
+    set(install ${CMAKE_COMMAND} -E env
+      --unset=PIP_CONSTRAINT --unset=PIP_PREFIX --unset=PIP_TARGET PIP_USER=0 "TMPDIR=${new}/tmp"
       ${FATHOM_PYTHON} -m pip --python "${new}/bin/python" --disable-pip-version-check install --quiet
-      --no-cache-dir --no-deps --no-compile --require-hashes)
+      --no-cache-dir --no-deps --no-compile --ignore-installed --require-hashes)
     execute_process(COMMAND ${install} --only-binary :all: ${from_wheels} RESULT_VARIABLE failed ERROR_VARIABLE error)
   endif()
   if(from_sources AND NOT failed)
