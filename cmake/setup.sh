@@ -65,7 +65,10 @@ gpu_tools_changed() {
 }
 
 configure() {
-  local preset=$1 errors=$root/build/$1/configure.err
+  local preset=$1 errors=$root/build/$1/configure.err version
+  version=$(cmake --version | sed -n '1s/.* //p')
+  printf '%s\n' 3.25 "$version" | sort -VC ||
+    fail "CMake $version is too old: 3.25 or newer is needed (python3 -m pip install cmake)"
   say "configuring build/$preset"
   cmake -S "$root" --preset "$preset" --log-level=NOTICE >&2 2>"$errors" </dev/null && return
   fail "could not configure:$(cmake_errors "$errors")(full output: $errors)"
@@ -74,18 +77,23 @@ configure() {
 # cmake_errors FILE: CMake's error messages in one line.
 cmake_errors() {
   sed -n '/^CMake Error/,/^Call Stack/p' "$1" |
-    sed 's/^CMake Error at .*://; s/^CMake Error: //; /^Call Stack/d' | tr -s '\n ' ' '
+    sed 's/^CMake Error at .*://; s/^CMake Error: / /; /^Call Stack/d' | tr -s '\n ' ' '
 }
 
 # set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is missing, and sets $build. Checks the package
 # lists only if PACKAGES are given or nothing is configured, so that a start without changes is fast.
 set_up() {
-  local preset=$1 target=$2 lock
+  local preset=$1 target=$2 lock source
   shift 2
   build=$root/build/$preset
   mkdir -p "$build" || fail "cannot write to $root"
   exec {lock}<"$root/build"
   flock -n "$lock" || { say "waiting for another process that builds in $root/build"; flock "$lock"; }
+  if [[ -e $build/CMakeCache.txt ]]; then
+    source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
+    [[ -z $source || $source -ef $root ]] || # Ninja would build the other folder's sources
+      fail "build/$preset was configured in $source, before it was copied or moved to $root; please run: rm -r ${build@Q}"
+  fi
   trap 'say "interrupted; the next start continues from here"; exit 130' INT TERM
   if (($#)) || [[ ! -e $build/build.ninja ]]; then
     install_packages "$root/cmake/packages.txt" "$@"
