@@ -3,7 +3,8 @@ set(source "${CMAKE_ARGV3}")
 set(header "${CMAKE_ARGV4}")
 
 function(git out)
-  execute_process(COMMAND git -C "${source}" ${ARGN}
+  # git refuses a folder of another user, as a container sees that of its host.
+  execute_process(COMMAND git -c safe.directory=* -C "${source}" ${ARGN}
     OUTPUT_VARIABLE text ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
