@@ -11,7 +11,13 @@ endif()
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 
 find_program(CCACHE ccache)
-if(CCACHE)
+if(CCACHE)  # it fails where it cannot write its cache, as in a container for a user without a home folder
+  set(trial "${PROJECT_BINARY_DIR}/CMakeFiles/ccache_trial.cc")
+  file(WRITE "${trial}" "")
+  execute_process(COMMAND ${CCACHE} ${CMAKE_CXX_COMPILER} -c "${trial}" -o "${trial}.o"
+    RESULT_VARIABLE ccache_fails OUTPUT_QUIET ERROR_QUIET)
+endif()
+if(CCACHE AND NOT ccache_fails)
   # ccache needs these settings to cache compilations with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
