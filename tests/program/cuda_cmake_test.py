@@ -19,7 +19,7 @@ def configured(tmp_path):
         script = tmp_path / "script.cmake"
         script.write_text(
             f"""
-            list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)
+            list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
             include(GpuTools)
             set(FATHOM_DRIVER OFF)
             set(FATHOM_NVCCS {" ".join(map(str, nvccs))})

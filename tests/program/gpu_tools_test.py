@@ -60,7 +60,7 @@ def test_tools_are_those_of_path_and_cudacxx(shell, tmp_path):
     (tmp_path / "link").mkdir()
     (tmp_path / "link/bin").symlink_to(second.parent)
     found = shell(
-        f"source {SETUP}; gpu_tools", tmp_path / "one", tmp_path / "link", CUDACXX=str(third)
+        f"source '{SETUP}'; gpu_tools", tmp_path / "one", tmp_path / "link", CUDACXX=str(third)
     )
     listed = [one for one in lines(found.stdout) if one.startswith("nvcc")]
     assert listed == [f"nvcc 1000 {path}" for path in (third, first, second)]
@@ -72,13 +72,13 @@ def test_tools_are_those_of_path_and_cudacxx(shell, tmp_path):
 )
 def test_a_driver_is_a_tool(name, text, shell, tmp_path):
     tool(tmp_path / "bin" / name, text)
-    assert shell(f"source {SETUP}; gpu_tools").stdout.startswith("driver")
+    assert shell(f"source '{SETUP}'; gpu_tools").stdout.startswith("driver")
 
 
 def test_the_build_has_seen_this_machines_tools():
     built = pathlib.Path(PROGRAM).resolve().parent / "gpu_tools.txt"
     found = subprocess.run(
-        ["bash", "-c", f"source {SETUP}; gpu_tools"], capture_output=True, text=True, check=True
+        ["bash", "-c", f"source '{SETUP}'; gpu_tools"], capture_output=True, text=True, check=True
     )
     assert built.read_text() == found.stdout
 
@@ -98,11 +98,11 @@ def start(shell, tmp_path):
     tool(
         tmp_path / "bin/cmake",
         f"[ $1 = --version ] && exec echo cmake version 3.25.1\necho >>{log}\ntouch {project}/build/trial/build.ninja\n"
-        f"bash -c 'source {SETUP}; gpu_tools' >{project}/build/trial/gpu_tools.txt",
+        f"bash -c 'source \"{SETUP}\"; gpu_tools' >{project}/build/trial/gpu_tools.txt",
     )
 
     def started(**variables):
-        script = f"source {project}/cmake/setup.sh; set_up trial program"
+        script = f"source '{project}/cmake/setup.sh'; set_up trial program"
         result = shell(script, tmp_path / "toolkit", **variables)
         assert result.returncode == 0, result.stderr
         return len(log.read_text())
@@ -143,7 +143,7 @@ def choose(tmp_path):
         script = tmp_path / "choose.cmake"
         script.write_text(
             f"""
-            list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)
+            list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
             include(GpuTools)
             fathom_choose_nvcc({major} nvcc {" ".join(map(str, compilers))})
             message("chosen ${{nvcc}}")"""

@@ -20,7 +20,7 @@ def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_pa
         f"""
         cmake_minimum_required(VERSION 3.25)
         project(source LANGUAGES CXX)
-        list(APPEND CMAKE_MODULE_PATH {ROOT}/cmake)
+        list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
         include(Wheels)
         include(Libraries)
         fathom_library(tiny 1.0 file://{tmp_path}/tiny.tar.gz)
