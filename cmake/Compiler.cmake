@@ -50,3 +50,7 @@ add_library(fathom_openmp INTERFACE)
 add_library(fathom::openmp ALIAS fathom_openmp)
 target_compile_options(fathom_openmp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
 target_link_options(fathom_openmp INTERFACE -fopenmp)
+
+# An RPATH instead of a RUNPATH, so that LD_LIBRARY_PATH with a CUDA toolkit or oneAPI does not replace some of LibTorch's
+# libraries or oneDNN.
+add_link_options(LINKER:--disable-new-dtags)

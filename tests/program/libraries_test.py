@@ -1,9 +1,13 @@
-"""cmake/Libraries.cmake downloads libraries that the system lacks."""
+"""cmake/Libraries.cmake downloads libraries that the system lacks, and the program loads those that it was built with."""
 
+import os
+import pathlib
 import subprocess
 import tarfile
 
-from program import ROOT
+import pytest
+
+from program import PROGRAM, ROOT
 
 
 def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_path):
@@ -35,3 +39,22 @@ def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_pa
     assert result.returncode == 0, result.stderr
     assert f"tiny is not installed: downloading file://{tmp_path}/tiny.tar.gz" in result.stdout
     assert "-- system headers" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "name, libraries",
+    [
+        ("fathom_bench", ["libc10.so", "libdnnl.so.3"]),
+        ("libfathom_cuda.so", ["libcublasLt.so.13", "libcudart.so.13", "libcudnn.so.9"]),
+    ],
+)
+def test_other_libraries_in_ld_library_path_are_not_loaded(name, libraries, tmp_path):
+    file = pathlib.Path(PROGRAM).resolve().parent / name
+    if not file.exists():
+        pytest.skip("built without CUDA")
+    for library in libraries:
+        (tmp_path / library).touch()
+    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}
+    result = subprocess.run(["ldd", file], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert str(tmp_path) not in result.stdout
