@@ -171,6 +171,14 @@ def test_explain_lists_the_library(tmp_path, library, backends):
     assert products and all(op["hot_us"]["none"] > 0 for op in products)
 
 
+def test_the_example_takes_no_other_libtorch_than_the_one_named(tmp_path):
+    wrong = f"-DTorch_ROOT={tmp_path}/nothing"
+    command = ["cmake", "-S", ROOT / "examples/my_kernel", "-B", tmp_path / "build", wrong]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert f"No lib/libtorch_cpu.so in '{tmp_path}/nothing'" in " ".join(result.stderr.split())
+
+
 def test_the_example_builds_and_pools_in_whole_models(tmp_path):
     subprocess.run(
         ["cmake", "-S", ROOT / "examples/my_kernel", "-B", tmp_path, f"-DTorch_ROOT={torch()}"],
