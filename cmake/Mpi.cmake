@@ -10,6 +10,18 @@ if(FATHOM_MPI_WHEEL)
   fathom_wheels(mpi "Open MPI 5.0 (7 MB)"
     "Start again with network access, or configure with -DFATHOM_MPI_WHEEL=OFF." MPI_HOME)
 endif()
+if(MPI_HOME AND NOT EXISTS "${MPI_HOME}/bin/mpicxx")
+  message(FATAL_ERROR "No bin/mpicxx in ${MPI_HOME}. Set -DMPI_HOME=DIR to an MPI's install prefix, use -UMPI_HOME for the MPI "
+    "of PATH, or -DFATHOM_MPI=OFF.")
+endif()
+if(NOT "${MPI_HOME}" STREQUAL "${FATHOM_MPI_HOME}")  # find_package() would keep the MPI that it found before
+  get_cmake_property(cached CACHE_VARIABLES)
+  list(FILTER cached INCLUDE REGEX "^(MPI_CXX|MPIEXEC)_|^MPI_.*_LIBRARY$")
+  foreach(variable IN LISTS cached)
+    unset(${variable} CACHE)
+  endforeach()
+  set(FATHOM_MPI_HOME "${MPI_HOME}" CACHE INTERNAL "where MPI was looked for")
+endif()
 set(MPI_CXX_SKIP_MPICXX ON)
 find_package(MPI QUIET COMPONENTS CXX)
 if(MPI_CXX_FOUND)
