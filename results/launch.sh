@@ -7,9 +7,14 @@ say() { echo "$(basename "$0"): $*" >&2; }
 
 # run_package PACKAGE ARGUMENTS...: replaces the shell with a package of results/
 run_package() {
-  local deps=${FATHOM_DEPS_DIR:-$root/.deps} pins
+  local deps=${FATHOM_DEPS_DIR:-$root/.deps} pins installed
   pins=$(sha256sum <"$root/cmake/wheels/wheels-results.txt")
-  if [[ ! -e $deps/results/${pins%% *} ]]; then # cmake/Wheels.cmake creates this file when all wheels are installed
+  installed=$deps/results/${pins%% *} # cmake/Wheels.cmake creates this file when all wheels are installed
+  if [[ -e $installed ]] && ! "$deps/results/bin/python" -sc \
+    'import importlib.util, sys; sys.exit(not importlib.util.find_spec("pandas"))' &>/dev/null; then
+    rm "$installed" # the system's Python has another version now
+  fi
+  if [[ ! -e $installed ]]; then
     install_packages "$root/cmake/packages-results.txt"
     mkdir -p "$deps" || fail "cannot write to $deps"
     errors=$(mktemp)

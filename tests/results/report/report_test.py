@@ -1,5 +1,6 @@
 """The command line of results/report: input files, errors and output."""
 
+import hashlib
 import json
 import os
 import re
@@ -294,3 +295,15 @@ def test_without_network_the_error_is_one_line(tmp_path):
     assert downloading.startswith("Downloading pandas, SciPy, Matplotlib")
     assert error.startswith("report: ") and "Start again with network" in error
     assert os.listdir(tmp_path) == ["results.lock"]
+
+
+def test_packages_of_a_python_that_is_gone_are_installed_again(tmp_path):
+    pins = ROOT / "cmake/wheels/wheels-results.txt"
+    (tmp_path / "results/bin").mkdir(parents=True)
+    (tmp_path / "results/bin/python").symlink_to("/nothing/python3.10")
+    (tmp_path / "results" / hashlib.sha256(pins.read_bytes()).hexdigest()).touch()
+    environment = os.environ | {"FATHOM_DEPS_DIR": str(tmp_path), "PIP_NO_INDEX": "1"}
+    result = report(
+        "run.json", env=environment | {"PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+    )
+    assert result.stderr.startswith("Downloading pandas, SciPy, Matplotlib")
