@@ -9,9 +9,21 @@ set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # the variables above override options of
 macro(fathom_library name version url)
   find_package(${name} ${version} QUIET)
   if(NOT ${name}_FOUND)
-    fathom_say("${name} is not installed: downloading ${url}")
+    get_filename_component(file "${url}" NAME)
+    set(archive "${FETCHCONTENT_BASE_DIR}/${name}-${file}")
+    string(TOUPPER "${name}" upper)
+    if(NOT EXISTS "${archive}" AND NOT FETCHCONTENT_SOURCE_DIR_${upper})  # FetchContent would try six times and print the error each time
+      fathom_say("${name} is not installed: downloading ${url}")
+      file(DOWNLOAD "${url}" "${archive}.part" STATUS status)
+      list(POP_FRONT status failed error)
+      if(failed)
+        message(FATAL_ERROR "${name} ${version} or newer is not installed, and ${url} could not be downloaded (${error}). "
+          "Install it, give its folder with -DCMAKE_PREFIX_PATH=DIR, or start again with network access.")
+      endif()
+      file(RENAME "${archive}.part" "${archive}")
+    endif()
     # CMake 3.25 would read a SYSTEM after URL as a second URL.
-    FetchContent_Declare(${name} SYSTEM URL ${url})
+    FetchContent_Declare(${name} SYSTEM URL "${archive}")
     FetchContent_MakeAvailable(${name})
   endif()
 endmacro()

@@ -10,6 +10,27 @@ import pytest
 from program import PROGRAM, ROOT
 
 
+def configured(tmp_path):
+    """What CMake says where a library `tiny` is missing that tmp_path/tiny.tar.gz holds."""
+    source = tmp_path / "source"
+    source.mkdir(exist_ok=True)
+    (source / "CMakeLists.txt").write_text(
+        f"""
+        cmake_minimum_required(VERSION 3.25)
+        project(source LANGUAGES CXX)
+        list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
+        include(Wheels)
+        include(Libraries)
+        fathom_library(tiny 1.0 "file://{tmp_path}/tiny.tar.gz")
+        get_target_property(system tiny SYSTEM)
+        if(system)
+          message(STATUS "system headers")
+        endif()"""
+    )
+    command = ["cmake", "-S", source, "-B", tmp_path / "build"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
 def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_path):
     release = tmp_path / "tiny-1"
     release.mkdir()
@@ -18,27 +39,20 @@ def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_pa
     )
     with tarfile.open(tmp_path / "tiny.tar.gz", "w:gz") as archive:
         archive.add(release, "tiny-1")
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "CMakeLists.txt").write_text(
-        f"""
-        cmake_minimum_required(VERSION 3.25)
-        project(source LANGUAGES CXX)
-        list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
-        include(Wheels)
-        include(Libraries)
-        fathom_library(tiny 1.0 file://{tmp_path}/tiny.tar.gz)
-        get_target_property(system tiny SYSTEM)
-        if(system)
-          message(STATUS "system headers")
-        endif()"""
-    )
-    result = subprocess.run(
-        ["cmake", "-S", source, "-B", tmp_path / "build"], capture_output=True, text=True
-    )
+    result = configured(tmp_path)
     assert result.returncode == 0, result.stderr
     assert f"tiny is not installed: downloading file://{tmp_path}/tiny.tar.gz" in result.stdout
     assert "-- system headers" in result.stdout
+    (tmp_path / "tiny.tar.gz").unlink()
+    assert configured(tmp_path).returncode == 0
+
+
+def test_a_failed_download_is_one_error_with_the_remedies(tmp_path):
+    result = configured(tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.count("could not be downloaded") == 1
+    assert result.stderr.count("CMake Error") == 1
+    assert "-DCMAKE_PREFIX_PATH=DIR" in result.stderr
 
 
 @pytest.mark.parametrize(
