@@ -8,7 +8,13 @@ if(NOT FATHOM_MPI)
 endif()
 if(FATHOM_MPI_WHEEL)
   fathom_wheels(mpi "Open MPI 5.0 (7 MB)"
-    "Start again with network access, or configure with -DFATHOM_MPI_WHEEL=OFF." MPI_HOME)
+    "Start again with network access, or configure with -DFATHOM_MPI_WHEEL=OFF." prefix)
+  add_library(MPI::MPI_CXX SHARED IMPORTED)  # find_package(MPI) fails in a folder with a space in its path
+  set_target_properties(MPI::MPI_CXX PROPERTIES
+    IMPORTED_LOCATION "${prefix}/lib/libmpi.so" INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include"
+    INTERFACE_COMPILE_DEFINITIONS OMPI_SKIP_MPICXX)
+  set(MPI_CXX_FOUND ON)
+  return()
 endif()
 if(MPI_HOME AND NOT EXISTS "${MPI_HOME}/bin/mpicxx")
   message(FATAL_ERROR "No bin/mpicxx in ${MPI_HOME}. Set -DMPI_HOME=DIR to an MPI's install prefix, use -UMPI_HOME for the MPI "

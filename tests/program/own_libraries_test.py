@@ -1,5 +1,6 @@
 """The user's own LibTorch, oneDNN and MPI: CMake takes the one that is named, or says what is wrong."""
 
+import hashlib
 import os
 import subprocess
 
@@ -25,6 +26,10 @@ def configured(tmp_path):
             if(TARGET DNNL::dnnl)
               get_target_property(used DNNL::dnnl IMPORTED_LOCATION)
               message("oneDNN in ${{used}}")
+            endif()
+            if(TARGET MPI::MPI_CXX)
+              get_target_property(used MPI::MPI_CXX IMPORTED_LOCATION)
+              message("MPI in ${{used}}")
             endif()"""
         )
         result = subprocess.run(
@@ -95,3 +100,14 @@ def test_a_new_mpi_home_is_looked_into(configured, tmp_path):
         assert configured("Mpi", f"-DMPI_HOME={home}")[0] == 0
         cache = (tmp_path / "build/CMakeCache.txt").read_text()
         assert f"MPIEXEC_EXECUTABLE:FILEPATH={home}/bin/mpiexec" in cache
+
+
+def test_the_pinned_mpi_is_found_in_a_folder_with_a_space(configured, tmp_path):
+    library = tmp_path / "some deps/mpi"
+    library.mkdir(parents=True)
+    pins = (ROOT / "cmake/wheels/wheels-mpi.txt").read_bytes()
+    (library / hashlib.sha256(pins).hexdigest()).touch()
+    (library / "include").mkdir()
+    options = ("-DFATHOM_MPI_WHEEL=ON", f"-DFATHOM_DEPS_DIR={tmp_path}/some deps")
+    code, said = configured("Mpi", *options)
+    assert code == 0 and f"MPI in {library}/lib/libmpi.so" in said
