@@ -278,12 +278,11 @@ std::vector<std::pair<std::string, std::string>> Crew::context() const {
   }
   std::string models;
   for (const auto& cpu : cpus) models += (models.empty() ? "" : "; ") + cpu;
-  const std::string interface = fixtures::network_interface(address_);
   return {{"ranks", std::to_string(size_)},
           {"hosts", std::to_string(hosts.size())},
           {"launcher", options_.place ? options_.place->launcher : "fathom_bench"},
           {"rank_cpu_models", models},
-          {"rank_interface", interface}};
+          {"rank_interface", fixtures::gloo_interfaces(address_)}};
 }
 
 }  // namespace fathom::benchmarks

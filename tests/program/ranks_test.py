@@ -312,6 +312,11 @@ class TestLauncher:
         assert process.returncode == 2 and len(error.splitlines()) == 1
         assert error.startswith("fathom_bench: rank 1: ") and "127.0.0.1" in error
 
+    def test_an_unknown_interface_is_named(self):
+        result = ranks(ONE, "--fathom_ranks=1", env={**os.environ, "GLOO_SOCKET_IFNAME": "nosuch7"})
+        assert result.returncode == 4
+        assert 'GLOO_SOCKET_IFNAME: found "nosuch7", expected a network interface' in result.stderr
+
     def test_half_an_environment_is_wrong_usage(self):
         result = ranks(ONE, env={**os.environ, "RANK": "0"})
         assert result.returncode == 2 and "WORLD_SIZE" in result.stderr
