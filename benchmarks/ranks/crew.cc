@@ -190,9 +190,11 @@ std::vector<Answer> Crew::answers(const Row& row, const std::exception* own) {
   if (control_ == nullptr) {
     throw std::runtime_error(own == nullptr ? "no rank is left" : own->what());
   }
+  std::vector<fixtures::Group::Expected> expected;
+  for (int rank = 1; rank < row.ranks; ++rank) expected.push_back(control_->expect(rank));
   for (int rank = 1; rank < row.ranks; ++rank) {
     try {
-      all.push_back(read_answer(control_->receive(rank, patience)));
+      all.push_back(read_answer(expected[static_cast<std::size_t>(rank) - 1](patience)));
     } catch (const std::exception& error) {
       all.emplace_back();
       lost += (lost.empty() ? "" : "; ") + who(rank) + fate(rank, error);
@@ -239,7 +241,7 @@ std::string Crew::end_of(int rank) {
 
 /// What became of a rank from which nothing was received.
 std::string Crew::fate(int rank, const std::exception& error) {
-  const bool silent = std::string_view(error.what()).find("Timed out") != std::string_view::npos;
+  const bool silent = fixtures::is_silence(error.what());
   std::string end = end_of(rank);
   // Its connections close a little before the process has ended.
   const bool ours = members_[static_cast<std::size_t>(rank)].process != 0;
