@@ -249,8 +249,8 @@ def test_other_ranks_end_with_rank_0(tmp_path):
     assert not pathlib.Path(f"/proc/{pid}").exists()
 
 
-def launched(rank, port, *arguments, size=2, **options):
-    """Starts one of `size` processes as torchrun would."""
+def launched(rank, port, *arguments, size=2, cpus=None, variables=()):
+    """Starts one of `size` processes as torchrun would, on `cpus` and with other variables on top."""
     environment = {
         **os.environ,
         "RANK": str(rank),
@@ -259,6 +259,7 @@ def launched(rank, port, *arguments, size=2, **options):
         "LOCAL_WORLD_SIZE": str(size),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
+        **dict(variables),
     }
     return subprocess.Popen(
         [PROGRAM, *QUICK, "--fathom_machine_check=off", "--fathom_rank_seconds=3", *arguments],
@@ -266,7 +267,7 @@ def launched(rank, port, *arguments, size=2, **options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        **options,
+        preexec_fn=lambda: os.sched_setaffinity(0, cpus) if cpus else None,
     )
 
 
@@ -288,6 +289,20 @@ class TestLauncher:
         assert [process.returncode for process in processes] == [0, 0], outputs
         assert list(rows_of(out)) == [MEMNET.format(2)]
         assert outputs[1] == ("", "")
+
+    def test_ranks_that_share_too_few_cpus_are_refused(self, tmp_path):
+        """Each seems to be alone on its host until they join, as under mpirun --oversubscribe."""
+        port, out = free_port(), tmp_path / "out.json"
+        alone = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        one_cpu = sorted(os.sched_getaffinity(0))[:1]
+        processes = [
+            launched(rank, port, ONE, f"--benchmark_out={out}", cpus=one_cpu, variables=alone)
+            for rank in (0, 1)
+        ]
+        outputs = [process.communicate(timeout=120) for process in processes]
+        assert processes[0].returncode == 4, outputs
+        (reason,) = failures(out).values()
+        assert "0 of the 1 CPUs that 2 ranks share, expected one for each" in reason
 
     def test_other_options_are_refused(self):
         port = free_port()
