@@ -104,12 +104,14 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
 /// A line where ranks with different masks share a CPU; else empty.
 std::string Crew::overlapping_cpus() const {
   std::vector<std::vector<int>> masks;
+  std::vector<std::string> machines;
   std::vector<std::string> hosts;
   for (const auto& member : members_) {
     masks.push_back(member.facts.cpus);
+    machines.push_back(member.facts.machine);
     hosts.push_back(member.facts.host);
   }
-  return fixtures::shared_cpus(masks, hosts);
+  return fixtures::shared_cpus(masks, machines, hosts);
 }
 
 /// The store ends with this process, so that other ranks must have read why before.
