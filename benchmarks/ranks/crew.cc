@@ -22,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGrace = 5s;  // for a rank to exit by itself, or to answer after another was silent
+constexpr std::chrono::milliseconds kLook = 200ms;  // between looks whether a rank has ended
 
 }  // namespace
 
@@ -72,16 +73,7 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
   std::string refusal;
   for (int rank = 1; rank < size_ && refusal.empty(); ++rank) {
     Member& member = members_[static_cast<std::size_t>(rank)];
-    try {
-      member.facts = read_facts(store.get(facts_key(rank)));
-    } catch (const std::exception&) {
-      const std::string end = end_of(rank);
-      throw std::runtime_error("rank " + std::to_string(rank) + " did not join" +
-                               (end.empty()
-                                    ? " within the " + std::to_string(timeout_.count() / 1000) +
-                                          " s of --fathom_rank_seconds"
-                                    : ": " + end));
-    }
+    member.facts = read_facts(facts_of(rank, store));
     const std::string differs = difference(members_[0].facts, member.facts);
     if (!differs.empty()) refusal = who(rank) + ' ' + differs;
   }
@@ -99,6 +91,25 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
                                                                              .timeout = timeout_});
   store_ = store;
   address_ = address;
+}
+
+/// What a rank tells when it joins. Does not wait on for a process of this one that has ended.
+std::string Crew::facts_of(int rank, const fixtures::RankStore& store) {
+  const bool ours = members_[static_cast<std::size_t>(rank)].process != 0;
+  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  for (;;) {
+    try {
+      return store.get(facts_key(rank), ours ? kLook : timeout_);
+    } catch (const std::exception&) {
+      const std::string end = end_of(rank);
+      if (ours && end.empty() && std::chrono::steady_clock::now() < deadline) continue;
+      throw std::runtime_error("rank " + std::to_string(rank) + " did not join" +
+                               (end.empty()
+                                    ? " within the " + std::to_string(timeout_.count() / 1000) +
+                                          " s of --fathom_rank_seconds"
+                                    : ": " + end));
+    }
+  }
 }
 
 /// A line where ranks with different masks share a CPU; else empty.

@@ -62,6 +62,7 @@ class Crew {
   std::string who(int rank) const;  ///< "rank 1 (node7)"
   void start();
   void join(const fixtures::RankStore& store, const std::string& address);
+  std::string facts_of(int rank, const fixtures::RankStore& store);
   std::string overlapping_cpus() const;
   void wait_for_readers(const fixtures::RankStore& store) const;
   void send(int rank, const Command& command) const;

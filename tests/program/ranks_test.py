@@ -154,7 +154,7 @@ def test_list_of_rows_starts_no_rank():
 class Run:
     """A run of memnet rows with two ranks, long enough to be disturbed."""
 
-    def __init__(self, folder, *arguments):
+    def __init__(self, folder, rank_seconds=3):
         self.out = folder / "out.json"
         self.process = subprocess.Popen(
             [
@@ -163,11 +163,10 @@ class Run:
                 "--fathom_threads=1",
                 "--fathom_machine_check=off",
                 "--fathom_ranks=2",
-                "--fathom_rank_seconds=3",
+                f"--fathom_rank_seconds={rank_seconds}",
                 "--benchmark_filter=^(memnet|autoenc)/train/.*ranks:2",
                 "--benchmark_min_time=2",
                 f"--benchmark_out={self.out}",
-                *arguments,
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -222,6 +221,15 @@ def test_a_lost_rank_fails_its_row_alone(tmp_path, fault):
     assert re.fullmatch(rf"rank 1 \({host}\) {FAULTS[fault][1]}", failed[MEMNET.format(2)])
     assert MEMNET.format(2) in errors
     assert [name.split("/")[0] for name in rows_of(disturbed.out)] == ["autoenc"]
+
+
+@needs_two_cores
+def test_a_rank_that_ends_before_it_joins_is_noticed_at_once(tmp_path):
+    disturbed = Run(tmp_path, rank_seconds=600)
+    os.kill(disturbed.other_rank(), signal.SIGKILL)
+    errors = disturbed.finish()
+    assert disturbed.process.returncode == 4, errors
+    assert failures(disturbed.out) == {MEMNET.format(2): "rank 1 did not join: signal 9 (Killed)"}
 
 
 @needs_two_cores
