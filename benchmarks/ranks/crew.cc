@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -25,6 +29,18 @@ constexpr auto kGrace = 5s;  // for a rank to exit by itself, or to answer after
 constexpr std::chrono::milliseconds kLook = 200ms;  // between looks whether a rank has ended
 
 }  // namespace
+
+std::function<void(const std::string& call)> end_overdue(const Options& options) {
+  return [warn = options.data.warn, seconds = options.rank_seconds](const std::string& call) {
+    std::ostringstream line;
+    line << call << " did not return within the " << seconds
+         << " s of --fathom_rank_seconds: another rank was lost or does not answer";
+    warn(line.str());
+    std::cout.flush();
+    std::fflush(nullptr);
+    std::_Exit(kBenchmarkFailed);
+  };
+}
 
 Crew::Crew(const Options& options, const std::vector<Row>& rows, Warn warn)
     : options_(options),
@@ -152,14 +168,15 @@ void Crew::invite(const Row& row) {
 }
 
 std::shared_ptr<const fixtures::Group> Crew::connect(const Row& row) const {
-  return std::make_shared<const fixtures::Group>(*store_,
-                                                 fixtures::GroupOptions{.device = row.device,
-                                                                        .uses_mpi = row.uses_mpi,
-                                                                        .name = group_name(groups_),
-                                                                        .rank = 0,
-                                                                        .size = row.ranks,
-                                                                        .address = address_,
-                                                                        .timeout = timeout_});
+  return std::make_shared<const fixtures::Group>(
+      *store_, fixtures::GroupOptions{.device = row.device,
+                                      .uses_mpi = row.uses_mpi,
+                                      .name = group_name(groups_),
+                                      .rank = 0,
+                                      .size = row.ranks,
+                                      .address = address_,
+                                      .timeout = timeout_,
+                                      .overdue = end_overdue(options_)});
 }
 
 std::vector<int> Crew::share_of(int rank, const Row& row) const {

@@ -84,6 +84,9 @@ class Crew {
   std::string lost_;  ///< under a launcher, who was lost in which row; empty: none
 };
 
+/// For GroupOptions: says that a call of MPI does not return, and ends this process.
+std::function<void(const std::string& call)> end_overdue(const Options& options);
+
 /// A rank without which the others cannot go on has ended, or does not answer.
 class RankLost : public std::runtime_error {
  public:

@@ -72,7 +72,8 @@ int follow(const fixtures::Place& place, const Options& options, const std::vect
                                                .rank = place.rank,
                                                .size = place.size,
                                                .address = fixtures::address_towards(place.address),
-                                               .timeout = timeout};
+                                               .timeout = timeout,
+                                               .overdue = end_overdue(options)};
   const fixtures::Group control(store, control_options);
   Work work{.task = nullptr, .store = store, .options = control_options};
   for (;;) {

@@ -1,9 +1,14 @@
 """Ranks that torchrun and mpirun start."""
 
+import contextlib
+import itertools
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 from torch_python import DEPENDENCIES, torch_environment, torch_python
@@ -77,6 +82,54 @@ def test_mpi_has_rows_of_collectives_of_all_its_processes(tmp_path):
         f"op/broadcast/memnet/parameters/update/{tail}",
     ]
     assert all(row["busbw"] > 0 for row in found.values())
+
+
+def rank_1_of(launcher):
+    """The process of rank 1, once it has started."""
+    tasks = pathlib.Path(f"/proc/{launcher}/task")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        children = [path.read_text().split() for path in tasks.glob("*/children")]
+        for pid in itertools.chain(*children):
+            variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if b"OMPI_COMM_WORLD_RANK=1" in variables:
+                return int(pid)
+        time.sleep(0.05)
+    raise TimeoutError("rank 1 did not start")
+
+
+# The second row runs after MPI, whose end waits for all ranks, too.
+@pytest.mark.parametrize(
+    "first, stopped_in, reason",
+    [
+        ("", "mpi", "MPI_Allreduce did not return within the 3 s of --fathom_rank_seconds"),
+        ("memnet/gradients/.*mpi|", "gloo", r"rank 1 \(.*\) does not answer, in op/all_reduce/"),
+    ],
+)
+def test_a_rank_that_stops_ends_the_run(tmp_path, first, stopped_in, reason):
+    if not (pathlib.Path(PROGRAM).parent / "libfathom_mpi.so").exists():
+        pytest.skip("built without MPI")
+    command, environment = mpirun()
+    out = tmp_path / "out.json"
+    words = [*command, PROGRAM, "--fathom_threads=1", "--fathom_machine_check=off"]
+    words += ["--fathom_device=cpu", "--fathom_rank_seconds=3", "--benchmark_min_time=6"]
+    rows = f"^op/all_reduce/({first}autoenc/gradients/.*{stopped_in})"
+    words += [f"--benchmark_filter={rows}", f"--benchmark_out={out}"]
+    with (tmp_path / "lines").open("w+") as lines:
+        started = subprocess.Popen(words, env=environment, stdout=lines, stderr=lines)
+        rank_1 = rank_1_of(started.pid)
+        maps = pathlib.Path(f"/proc/{rank_1}/maps")
+        while not (out.exists() if first else "libfathom_mpi.so" in maps.read_text()):
+            time.sleep(0.05)
+        time.sleep(2.5)  # the row takes 6 seconds or more
+        os.kill(rank_1, signal.SIGSTOP)
+        try:
+            assert started.wait(timeout=60) == 4
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rank_1, signal.SIGKILL)
+        lines.seek(0)
+        assert re.search(f"fathom_bench: {reason}", lines.read())
 
 
 def test_wrong_usage_reaches_the_user(launched):
