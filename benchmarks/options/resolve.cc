@@ -96,6 +96,18 @@ constexpr std::array<Conflict, 4> kRankConflicts{{
     {"--fathom_cuda_graph", "a captured step reduces no gradients"},
 }};
 
+/// Forgets a launcher that started one process, as srun does for a shell, where the options ask for
+/// more ranks or exclude them.
+void resolve_launcher(Options& options) {
+  if (!options.place || options.place->size > 1) return;
+  const bool more =
+      std::any_of(options.ranks.begin(), options.ranks.end(), [](int n) { return n > 1; });
+  const bool none =
+      std::any_of(kRankConflicts.begin(), kRankConflicts.end(),
+                  [&](const auto& conflict) { return options.was_typed(conflict.flag); });
+  if (more || none || options.isolate) options.place.reset();
+}
+
 /// Makes the size of a launcher's group the default.
 void resolve_ranks(Options& options) {
   if (options.ranks.empty() && options.place) options.ranks = {options.place->size};
@@ -107,7 +119,9 @@ void resolve_ranks(Options& options) {
     }
     return;
   }
-  refuse_conflicts("--fathom_ranks", kRankConflicts, options);
+  refuse_conflicts(options.was_typed("--fathom_ranks") ? "--fathom_ranks"
+                                                       : "ranks of " + options.place->launcher,
+                   kRankConflicts, options);
   if (options.place && options.isolate) {
     throw UsageError("--fathom_isolate: does not start processes on the hosts of " +
                      options.place->launcher + "; leave it out, or use --fathom_ranks without " +
@@ -259,6 +273,7 @@ bool has_cores(const Options& options, int ranks, int threads) {
 
 void resolve_for_machine(Options& options) {
   if (options.help || options.models || options.ops) return;
+  resolve_launcher(options);
   resolve_gpu(options);
   resolve_devices(options);
   resolve_threads(options);

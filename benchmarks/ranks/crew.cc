@@ -74,7 +74,8 @@ void Crew::start() {
                                                  {"LOCAL_RANK", number},
                                                  {"LOCAL_WORLD_SIZE", size},
                                                  {"MASTER_ADDR", "127.0.0.1"},
-                                                 {"MASTER_PORT", std::to_string(store.port())}}});
+                                                 {"MASTER_PORT", std::to_string(store.port())}},
+                                 .without = {"TORCHELASTIC_USE_AGENT_STORE"}});
       members_.push_back({.facts = members_[0].facts, .process = process});
     }
     join(store, "127.0.0.1");

@@ -345,6 +345,46 @@ class TestLauncher:
         assert result.returncode == 2 and "WORLD_SIZE" in result.stderr
 
     def test_more_ranks_than_the_launcher_started_are_refused(self):
-        process = launched(0, free_port(), ONE, "--fathom_ranks=2", size=1)
+        process = launched(0, free_port(), ONE, "--fathom_ranks=1,3")
         error = process.communicate(timeout=60)[1]
-        assert process.returncode == 2 and "expected 1 to 1" in error
+        assert process.returncode == 2 and "expected 1 to 2" in error
+
+    def test_its_ranks_exclude_a_study(self, tmp_path):
+        out = f"--benchmark_out={tmp_path}/out.json"
+        process = launched(0, free_port(), "--fathom_study=fathom", out)
+        error = process.communicate(timeout=60)[1]
+        assert process.returncode == 2
+        assert error.startswith("fathom_bench: ranks of torchrun: not together with --fathom_study")
+
+
+class TestLauncherOfOneProcess:
+    """As the shell of `srun --pty bash`: the program can run there as without a launcher."""
+
+    def run(self, *arguments, **variables):
+        place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+        place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        result = ranks(*arguments, env=os.environ | place | variables)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    def test_has_a_row_of_one_rank(self):
+        assert MEMNET.format(1) in self.run(ONE, "--benchmark_list_tests")
+
+    def test_runs_a_study(self, tmp_path):
+        out = f"--benchmark_out={tmp_path}/out.json"
+        names = self.run("--fathom_study=fathom", out, "--benchmark_list_tests")
+        assert names and "/ranks:" not in names
+
+    def test_isolates_rows(self, tmp_path):
+        out = tmp_path / "out.json"
+        row = "--benchmark_filter=^memnet/infer/.*backend:torch"
+        self.run(row, "--fathom_isolate", f"--benchmark_out={out}")
+        assert len(rows_of(out)) == 1
+
+    @needs_two_cores
+    def test_starts_more_ranks(self, tmp_path):
+        out = tmp_path / "out.json"
+        options = [ONE, "--fathom_ranks=2", f"--benchmark_out={out}"]
+        self.run(*options, TORCHELASTIC_USE_AGENT_STORE="True")
+        assert list(rows_of(out)) == [MEMNET.format(2)]
+        assert read_json(out)["context"]["launcher"] == "fathom_bench"
