@@ -23,7 +23,8 @@ def figure(run):
         )
     steps, words = one_setting(without_variants(steps, run.catalogue))
     steps = usual_batch(steps, run.catalogue)
-    data = with_predictions(steps, reductions(run.rank_ops))
+    of_device = run.rank_ops[run.rank_ops.device.isin(steps.device)]
+    data = with_predictions(steps, reductions(of_device))
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
 

@@ -142,6 +142,14 @@ def test_rows_of_mpi_are_no_part_of_the_prediction(folder):
     assert with_ranks(folder, [*rows, mpi]).data.all_reduce_us[0] == 2000
 
 
+def test_op_rows_of_another_device_do_not_count(folder):
+    rows = [made_up_ranks.step("vgg", 2), *made_up_ranks.collectives("vgg", 2)]
+    for one in made_up_ranks.collectives("vgg", 2):
+        name = one["name"].replace("device:cpu", "device:cuda").replace(":gloo", ":nccl")
+        rows.append(one | {"name": name, "run_name": name})
+    assert with_ranks(folder, rows).data.all_reduce_us[0] == 2000
+
+
 def test_op_rows_of_other_ranks_give_no_prediction(folder):
     rows = [made_up_ranks.step("vgg", 2), *made_up_ranks.collectives("vgg", 4)]
     assert with_ranks(folder, rows).data.predicted_us.isna().all()
