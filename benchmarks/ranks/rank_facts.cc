@@ -38,7 +38,7 @@ std::string hash(const std::vector<Row>& rows) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, cpu, cpus, build, options, rows)
 
 RankFacts own_facts(const Options& options, const std::vector<Row>& rows) {
-  return {
+  const RankFacts facts{
       .host = host_name(),
       .machine = fixtures::first_line(fixtures::text_of_file("/proc/sys/kernel/random/boot_id")),
       .cpu = fixtures::cpu_model(),
@@ -46,9 +46,13 @@ RankFacts own_facts(const Options& options, const std::vector<Row>& rows) {
       .build = std::string(FATHOM_GIT_COMMIT) + " with LibTorch " + TORCH_VERSION,
       .options = arguments(options),
       .rows = hash(rows)};
+  return read_facts(text(facts));  // so that bytes that are not UTF-8 are the same on all ranks
 }
 
-std::string text(const RankFacts& facts) { return nlohmann::json(facts).dump(); }
+std::string text(const RankFacts& facts) {
+  return nlohmann::json(facts).dump(-1, ' ', /*ensure_ascii=*/false,
+                                    nlohmann::json::error_handler_t::replace);
+}
 
 RankFacts read_facts(const std::string& text) {
   return nlohmann::json::parse(text).get<RankFacts>();

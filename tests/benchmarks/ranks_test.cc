@@ -63,6 +63,11 @@ TEST(RankFacts, SurviveTheJourney) {
   EXPECT_EQ(difference(sent, read), "");
 }
 
+TEST(RankFacts, OfAPathThatIsNoTextAreTheSameOnAllRanks) {
+  const RankFacts sent = own_facts(parsed({"--benchmark_out=\xff.json"}), {Row{.name = "a"}});
+  EXPECT_EQ(difference(sent, read_facts(text(sent))), "");
+}
+
 TEST(Difference, NamesWhatDiffers) {
   RankFacts other = facts();
   other.build = "abc";
