@@ -2,8 +2,8 @@
 
 import gzip
 import json
-import math
 import pathlib
+import sys
 import zlib
 
 EXPECTED = "expected the JSON of --benchmark_out"
@@ -49,8 +49,8 @@ def strict_json(text):
 
 
 def is_number(value):
-    """Whether the value is a finite number. A bool is not a number."""
-    return type(value) in (int, float) and abs(value) < math.inf
+    """Whether the value is a number that a float can hold. A bool is not a number."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
 
 
 def document(path, text):

@@ -82,6 +82,8 @@ def test_broken_input_gives_one_line_and_keeps_the_output(tmp_path, form):
     del timeless["benchmarks"][0]["real_time"]
     backwards = once()
     backwards["benchmarks"][0]["real_time"] = -1
+    endless = once()
+    endless["benchmarks"][0]["real_time"] = 10**400
     cases = {
         "": "is truncated at line 1 (byte 0)",
         good[:3000]: "is truncated at line 1 (byte ",
@@ -91,6 +93,7 @@ def test_broken_input_gives_one_line_and_keeps_the_output(tmp_path, form):
         '{"context": {}, "benchmarks": []}': "no measured row",
         json.dumps(timeless): f"real_time of {STEP} is 'missing'",
         json.dumps(backwards): f"real_time of {STEP} is '-1', expected a number of at least 0",
+        json.dumps(endless): f"real_time of {STEP} is '1000",
         good.replace('"params": 1000000.0', '"params": NaN', 1): "is not JSON at line 1",
         good.replace('"params": 1000000.0', '"params": "x"', 1): f"params of {STEP} is 'x'",
         good.replace('"time_unit": "us"', '"time_unit": "h"', 1): f"time_unit of {STEP} is 'h'",
