@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <vector>
 
 #include "ops/core/field_reader.h"
 #include "ops/types/embedded_shapes.h"
@@ -17,9 +18,19 @@ namespace {
 
 constexpr const char* kGradientBuckets = "gradient_buckets";
 
+/// Refuses a field that an object has twice, of which nlohmann-json keeps the last.
 nlohmann::json parsed(std::string_view text, const std::string& place) {
+  std::vector<std::set<std::string>> fields;  // of the open objects
+  const auto refuse_second = [&](int /*depth*/, auto event, const nlohmann::json& value) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::object_start) fields.emplace_back();
+    if (event == Event::object_end) fields.pop_back();
+    if (event == Event::key && !fields.back().insert(value).second)
+      throw ShapeError(place + ": an object has " + value.dump() + " twice");
+    return true;
+  };
   try {
-    return nlohmann::json::parse(text);
+    return nlohmann::json::parse(text, refuse_second);
   } catch (const nlohmann::json::parse_error& error) {
     throw ShapeError(place + ": not JSON: " + error.what());
   }

@@ -58,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
             R"({"workload": "w", "rows": [{"op": "matmul", "layer": "l", "pass": "sideways"}]})",
             "\"pass\" is \"sideways\", expected one of forward, dgrad"},
         BrokenShapes{ROW(R"("m": 1, "n": 1)"), "\"k\" is missing"},
+        BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 2, "k": 3)"), "an object has \"k\" twice"},
         BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 0)"), "\"k\" is 0, expected an integer from 1"},
         BrokenShapes{ROW(R"("m": 1, "n": 1, "k": -5)"), "\"k\" is -5"},
         BrokenShapes{ROW(R"("m": 1, "n": 1, "k": 2.5)"), "\"k\" is 2.5"},
