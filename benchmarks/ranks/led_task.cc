@@ -25,8 +25,13 @@ class LedTask final : public Task {
  public:
   LedTask(Crew& crew, const Row& row) : crew_(crew), row_(row) {
     crew_.invite(row_);
-    attempt([&] { own_ = row_.make_rank(row_, crew_.connect(row_)); });
-    collect();
+    try {
+      attempt([&] { own_ = row_.make_rank(row_, crew_.connect(row_)); });
+      collect();
+    } catch (const std::exception&) {
+      forget();  // on ranks that have built theirs, too
+      throw;
+    }
   }
   ~LedTask() override { forget(); }
   LedTask(const LedTask&) = delete;
