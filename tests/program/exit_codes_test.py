@@ -25,6 +25,7 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
         (["--fathom_seed=-1"], "--fathom_seed: found -1, expected an integer from 0"),
         (["--fathom_seed=18446744073709551616"], "expected an integer from 0 to 2^64 - 1"),
         (["--fathom_limit_seconds=0"], "--fathom_limit_seconds: found 0, expected a number above"),
+        (["--fathom_rank_seconds=1e300"], "--fathom_rank_seconds: found 1e300, expected a number"),
         (["--fathom_precision=fp16"], "fp16 not in {fp32,tf32,bf16}"),
         (["--fathom_device=cpu", "--fathom_precision=tf32"], "expected fp32 or bf16"),
         (["--fathom_cache=warm"], "warm not in {hot,cold}"),
