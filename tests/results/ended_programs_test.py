@@ -29,7 +29,10 @@ def test_ctrl_c_gives_no_message(tmp_path, command):
     run = tmp_path / "run.json"
     os.mkfifo(run)
     process = subprocess.Popen(
-        [ROOT / "results" / command[0], *command[1:], run], stderr=subprocess.PIPE
+        [ROOT / "results" / command[0], *command[1:], run],
+        stderr=subprocess.PIPE,
+        # Programs that a script starts in the background ignore Ctrl-C, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with open(run, "wb"):  # waits until the program reads it
         process.send_signal(signal.SIGINT)
