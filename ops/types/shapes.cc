@@ -26,7 +26,7 @@ nlohmann::json parsed(std::string_view text, const std::string& place) {
     if (event == Event::object_start) fields.emplace_back();
     if (event == Event::object_end) fields.pop_back();
     if (event == Event::key && !fields.back().insert(value).second)
-      throw ShapeError(place + ": an object has " + value.dump() + " twice");
+      throw ShapeError(place + ": an object has " + value.dump() + " twice, expected it once");
     return true;
   };
   try {
