@@ -35,7 +35,8 @@ namespace onednn {
 std::vector<Replacement> operators();
 }  // namespace onednn
 
-/// This project's kernels of what a language model's decoding reads.
+/// This project's: products of few rows, such as a language model's decoding runs, and attention of
+/// one query.
 std::vector<Replacement> native_operators();
 
 /// Which kernel a call runs.

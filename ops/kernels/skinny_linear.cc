@@ -15,9 +15,8 @@
 namespace fathom::ops {
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;  // minimum elements of the weight per thread
-constexpr int64_t kRows = 4;      // with two sums each, so that no multiply-add waits for another
-constexpr int64_t kAhead = 1024;  // bytes of the weight between the loads and the prefetches
+constexpr int64_t kGrain = 1 << 15;       // minimum elements of the weight per thread
+constexpr int64_t kCacheBytes = 1 << 15;  // of x that stay in the first cache
 
 /// The tensors of a layer. `bias` may be null.
 template <typename S>
@@ -31,47 +30,69 @@ struct Layer {
   int64_t outputs;
 };
 
-/// One output of `count` rows from `row`.
-template <int64_t count, typename T, typename S>
-[[gnu::always_inline]] inline void run_rows(const Layer<S>& layer, int64_t row, int64_t output) {
-  constexpr int64_t kStep = 2 * kLanes<T>;
-  const S* x = layer.x + row * layer.inputs;
+/// `outputs` outputs of all rows, from `output`, as sums of `parts` sums each. What the next tile
+/// reads of the weight is prefetched.
+template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
+[[gnu::always_inline]] inline void run_tile(const Layer<S>& layer, int64_t output) {
+  constexpr int64_t kStep = parts * kLanes<T>;
   const S* weight = layer.weight + output * layer.inputs;
-  Lanes<T> sums[2][count] = {};
+  Lanes<T> sums[parts][rows][outputs] = {};
   const int64_t whole = layer.inputs / kStep * kStep;
   for (int64_t k = 0; k < whole; k += kStep) {
-    __builtin_prefetch(weight + k + kAhead / static_cast<int64_t>(sizeof(S)));
     FATHOM_UNROLLED
-    for (int64_t part = 0; part < 2; ++part) {
+    for (int64_t j = 0; j < outputs; ++j) {
+      __builtin_prefetch(weight + (outputs + j) * layer.inputs + k);
+    }
+    FATHOM_UNROLLED
+    for (int64_t part = 0; part < parts; ++part) {
       const int64_t place = k + part * kLanes<T>;
-      Lanes<T> weights;
-      load<T>(weight + place, weights);
+      Lanes<T> weights[outputs];
       FATHOM_UNROLLED
-      for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 0; j < outputs; ++j) load<T>(weight + j * layer.inputs + place, weights[j]);
+      FATHOM_UNROLLED
+      for (int64_t i = 0; i < rows; ++i) {
         Lanes<T> values;
-        load<T>(x + i * layer.inputs + place, values);
-        sums[part][i] += weights * values;
+        load<T>(layer.x + i * layer.inputs + place, values);
+        FATHOM_UNROLLED
+        for (int64_t j = 0; j < outputs; ++j) sums[part][i][j] += weights[j] * values;
       }
     }
   }
   FATHOM_UNROLLED
-  for (int64_t i = 0; i < count; ++i) {
-    T total = sum<T>(sums[0][i] + sums[1][i]);
-    for (int64_t k = whole; k < layer.inputs; ++k) {
-      total += static_cast<T>(x[i * layer.inputs + k]) * static_cast<T>(weight[k]);
+  for (int64_t i = 0; i < rows; ++i) {
+    FATHOM_UNROLLED
+    for (int64_t j = 0; j < outputs; ++j) {
+      Lanes<T> lanes = sums[0][i][j];
+      FATHOM_UNROLLED
+      for (int64_t part = 1; part < parts; ++part) lanes += sums[part][i][j];
+      T total = sum<T>(lanes);
+      for (int64_t k = whole; k < layer.inputs; ++k) {
+        total += static_cast<T>(layer.x[i * layer.inputs + k]) *
+                 static_cast<T>(weight[j * layer.inputs + k]);
+      }
+      if (layer.bias != nullptr) total += static_cast<T>(layer.bias[output + j]);
+      layer.y[i * layer.outputs + output + j] = static_cast<S>(total);
     }
-    if (layer.bias != nullptr) total += static_cast<T>(layer.bias[output]);
-    layer.y[(row + i) * layer.outputs + output] = static_cast<S>(total);
   }
+}
+
+/// The outputs from `begin` to `end` of at most `rows` rows. One output at a time reads the weight
+/// in memory's order; three share what they read of rows that do not stay in the first cache.
+template <int64_t rows, typename T, typename S>
+[[gnu::always_inline]] inline void run_rows(const Layer<S>& layer, int64_t begin, int64_t end) {
+  if constexpr (rows > 1) {
+    if (layer.rows < rows) return run_rows<rows - 1, T>(layer, begin, end);
+  }
+  int64_t output = begin;
+  if (rows * layer.inputs * static_cast<int64_t>(sizeof(S)) > kCacheBytes) {
+    for (; output + 3 <= end; output += 3) run_tile<rows, 3, 1, T>(layer, output);
+  }
+  for (; output < end; ++output) run_tile<rows, 1, 2, T>(layer, output);
 }
 
 template <typename T, typename S>
 FATHOM_VECTOR_CLONES void run_outputs(const Layer<S>& layer, int64_t begin, int64_t end) {
-  for (int64_t output = begin; output < end; ++output) {
-    int64_t row = 0;
-    for (; row + kRows <= layer.rows; row += kRows) run_rows<kRows, T>(layer, row, output);
-    for (; row < layer.rows; ++row) run_rows<1, T>(layer, row, output);
-  }
+  run_rows<kMaxSkinnyRows, T>(layer, begin, end);
 }
 
 }  // namespace

@@ -77,6 +77,9 @@ std::vector<Case> cases() {
          return at::conv2d(in[0], in[1], in[2], {2, 1}, {1, 0});
        },
        {image, {6, 4, 3, 2}, {6}}},
+      {"convolution of single pixels",
+       [](const Tensors& in) { return at::conv2d(in[0], in[1]); },
+       {image, {6, 4, 1, 1}}},
       {"grouped convolution",
        [](const Tensors& in) {
          return at::conv2d(in[0], in[1], at::Tensor(), {1, 1}, at::IntArrayRef({0, 0}), {1, 1},

@@ -21,13 +21,13 @@ double error(const at::Tensor& x, const at::Tensor& weight, const std::optional<
   return ((exact(found) - expected).abs().max() / expected.abs().max()).item<double>();
 }
 
-/// Widths below a vector, of whole vectors, and with a remainder.
+/// Widths below a vector, of whole vectors, with a remainder, and beyond the first cache.
 TEST(SkinnyLinear, IsALinearLayerOfAnyFewRows) {
   at::manual_seed(3);
   for (const int threads : {1, 2}) {
     fixtures::set_threads(threads);
     for (int64_t rows = 1; rows <= kMaxSkinnyRows; ++rows) {
-      for (const int64_t inputs : {1, 64, 333}) {
+      for (const int64_t inputs : {1, 64, 333, 9999}) {
         const at::Tensor x = at::randn({rows, inputs});
         const at::Tensor weight = at::randn({257, inputs});
         EXPECT_LT(error(x, weight, std::nullopt), 1e-6) << rows << " x " << inputs;
@@ -39,9 +39,11 @@ TEST(SkinnyLinear, IsALinearLayerOfAnyFewRows) {
 
 TEST(SkinnyLinear, SumsBfloat16InFloat) {
   at::manual_seed(3);
-  const at::Tensor x = at::randn({5, 333}).to(at::kBFloat16);
-  const at::Tensor weight = at::randn({29, 333}).to(at::kBFloat16);
-  EXPECT_LT(error(x, weight, at::randn({29}).to(at::kBFloat16)), 0.004);  // 2^-8: the result's
+  for (const int64_t inputs : {333, 9999}) {
+    const at::Tensor x = at::randn({5, inputs}).to(at::kBFloat16);
+    const at::Tensor weight = at::randn({29, inputs}).to(at::kBFloat16);
+    EXPECT_LT(error(x, weight, at::randn({29}).to(at::kBFloat16)), 0.004);  // 2^-8: the result's
+  }
 }
 
 TEST(SkinnyLinear, TakesOtherLayoutsAndMoreRows) {
