@@ -99,7 +99,7 @@ FATHOM_VECTOR_CLONES void run_outputs(const Layer<S>& layer, int64_t begin, int6
 
 at::Tensor skinny_linear(const at::Tensor& x, const at::Tensor& weight,
                          const std::optional<at::Tensor>& bias) {
-  const bool fits = x.is_cpu() && x.dim() == 2 && x.size(0) <= kMaxSkinnyRows &&
+  const bool fits = x.is_cpu() && x.dim() == 2 && x.numel() > 0 && x.size(0) <= kMaxSkinnyRows &&
                     element(x.scalar_type()) && weight.scalar_type() == x.scalar_type() &&
                     weight.dim() == 2 && weight.size(1) == x.size(1);
   if (!fits) return at::linear(x, weight, bias);

@@ -46,11 +46,13 @@ TEST(SkinnyLinear, SumsBfloat16InFloat) {
   }
 }
 
-TEST(SkinnyLinear, TakesOtherLayoutsAndMoreRows) {
+TEST(SkinnyLinear, TakesOtherLayoutsAndOtherNumbersOfRows) {
   at::manual_seed(3);
   const at::Tensor weight = at::randn({40, 13}).t();
   EXPECT_LT(error(at::randn({40, 3}).t(), weight, std::nullopt), 1e-6);
   EXPECT_LT(error(at::randn({kMaxSkinnyRows + 1, 40}), weight, std::nullopt), 1e-6);
+  EXPECT_EQ(skinny_linear(at::randn({0, 40}), weight, std::nullopt).sizes(),
+            at::IntArrayRef({0, 13}));
 }
 
 }  // namespace
