@@ -30,8 +30,8 @@ struct Layer {
   int64_t outputs;
 };
 
-/// `outputs` outputs of all rows, from `output`, as sums of `parts` sums each. What the next tile
-/// reads of the weight is prefetched.
+/// `outputs` outputs of all rows, from `output`, each as `parts` sums, so that no multiply-add
+/// waits for another. What the next tile reads of the weight is prefetched.
 template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
 [[gnu::always_inline]] inline void run_tile(const Layer<S>& layer, int64_t output) {
   constexpr int64_t kStep = parts * kLanes<T>;
