@@ -15,8 +15,8 @@
 namespace fathom::ops {
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;       // minimum elements of the weight per thread
-constexpr int64_t kCacheBytes = 1 << 15;  // of x that stay in the first cache
+constexpr int64_t kGrain = 1 << 15;    // minimum elements of the weight per thread
+constexpr int64_t kL1Bytes = 1 << 15;  // of x that stay in the L1 cache
 
 /// The tensors of a layer. `bias` may be null.
 template <typename S>
@@ -77,14 +77,14 @@ template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
 }
 
 /// The outputs from `begin` to `end` of at most `rows` rows. One output at a time reads the weight
-/// in memory's order; three share what they read of rows that do not stay in the first cache.
+/// in memory's order; three share what they read of rows that do not stay in the L1 cache.
 template <int64_t rows, typename T, typename S>
 [[gnu::always_inline]] inline void run_rows(const Layer<S>& layer, int64_t begin, int64_t end) {
   if constexpr (rows > 1) {
     if (layer.rows < rows) return run_rows<rows - 1, T>(layer, begin, end);
   }
   int64_t output = begin;
-  if (rows * layer.inputs * static_cast<int64_t>(sizeof(S)) > kCacheBytes) {
+  if (rows * layer.inputs * static_cast<int64_t>(sizeof(S)) > kL1Bytes) {
     for (; output + 3 <= end; output += 3) run_tile<rows, 3, 1, T>(layer, output);
   }
   for (; output < end; ++output) run_tile<rows, 1, 2, T>(layer, output);

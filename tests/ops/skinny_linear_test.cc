@@ -21,7 +21,7 @@ double error(const at::Tensor& x, const at::Tensor& weight, const std::optional<
   return ((exact(found) - expected).abs().max() / expected.abs().max()).item<double>();
 }
 
-/// Widths below a vector, of whole vectors, with a remainder, and beyond the first cache.
+/// Widths below a vector, of whole vectors, with a remainder, and beyond the L1 cache.
 TEST(SkinnyLinear, IsALinearLayerOfAnyFewRows) {
   at::manual_seed(3);
   for (const int threads : {1, 2}) {

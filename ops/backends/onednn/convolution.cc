@@ -14,9 +14,9 @@ memory::desc grouped(const memory::desc& weights, int64_t groups) {
   return weights.reshape(sizes);
 }
 
-/// Whether images with the channels last are reordered, because oneDNN is so much faster where the
-/// channels are blocked: in the gradient of a bias, and in that of most filters but 1 x 1. Outputs
-/// and gradients of images take about as long in both layouts.
+/// Whether images with the channels last are reordered to blocked channels, because oneDNN then
+/// saves more time than the reorders take: in the gradient of a bias, and of most filters larger
+/// than 1 x 1. Outputs and gradients of images take about as long in both layouts.
 bool wants_blocked_channels(const ConvolutionProblem& problem) {
   const auto& filter = problem.w.sizes;
   return problem.writes == ConvolutionProblem::Writes::kW &&
@@ -30,9 +30,10 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
   const Buffer& w = problem.w;
   const Buffer& y = problem.y;
   const auto& bias = problem.bias;
-  const bool last = is_channels_last(x) && is_channels_last(y) && !wants_blocked_channels(problem);
-  const memory::desc x_layout = last ? layout(x) : any_layout(x);
-  const memory::desc y_layout = last ? layout(y) : any_layout(y);
+  const bool keeps_layout =
+      is_channels_last(x) && is_channels_last(y) && !wants_blocked_channels(problem);
+  const memory::desc x_layout = keeps_layout ? layout(x) : any_layout(x);
+  const memory::desc y_layout = keeps_layout ? layout(y) : any_layout(y);
   const memory::desc plain_w = problem.groups > 1 ? grouped(layout(w), problem.groups) : layout(w);
   const memory::desc any_w(plain_w.get_dims(), plain_w.get_data_type(), memory::format_tag::any);
   const memory::desc plain_bias = bias ? layout(*bias) : memory::desc();
