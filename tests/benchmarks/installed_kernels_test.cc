@@ -38,6 +38,30 @@ TEST(FastestStep, IsSoughtAgainWhereOthersTookTime) {
   EXPECT_DOUBLE_EQ(never.us, 2.4e6);
 }
 
+/// How many layouts a step of a network with convolutions is tried in.
+int layouts_tried(models::Layout asked_for) {
+  int rounds = 0;  // one when a step is built, one after a step on each batch
+  const ops::KernelSet kernels{.name = "none",
+                               .operators = {{fixtures::Device::kCpu, {}}},
+                               .chooses = true,
+                               .install = [](const auto*) {},
+                               .take_turns = [](bool) {},
+                               .end_round =
+                                   [&] {
+                                     ++rounds;
+                                     return ops::Round{};
+                                   }};
+  const models::StepOptions options{
+      .mode = models::Mode::kInfer, .scale = models::Scale::kSmall, .layout = asked_for};
+  install(kernels, models::workload("deepq"), options, /*cuda_graph=*/false, /*recorded=*/nullptr);
+  return rounds / 2;
+}
+
+TEST(InstalledKernels, ChooseTheLayoutUnlessItIsAskedFor) {
+  EXPECT_EQ(layouts_tried(models::Layout::kContiguous), 2);
+  EXPECT_EQ(layouts_tried(models::Layout::kChannelsLast), 1);
+}
+
 /// There is no GPU, or the step reads the number of regions on the host.
 TEST(InstalledKernels, RunWithoutACudaGraphWhereAStepCannotBeCaptured) {
   using fixtures::Device;
