@@ -24,6 +24,7 @@ struct Peak {
   std::string from;       ///< the kernel that reached it
   int tries = 0;          ///< 0 for a peak that this process did not measure
   double spread_pct = 0;  ///< how far the slowest try is below the best one
+  double reading = 0;     ///< byte/s of the kernel that only reads; 0 for FLOP/s
 
   void offer(double reached, const std::string& by);
 };
@@ -61,6 +62,9 @@ inline constexpr MemoryKernel kAdd{"add in place", 3};
 
 /// byte/s of a kernel over buffers of `buffer_bytes`.
 double memory_rate(const MemoryKernel& kernel, double buffer_bytes, double seconds);
+
+/// Offers the rate of a kernel to a peak of bytes.
+void offer(Peak& peak, const MemoryKernel& kernel, double buffer_bytes, double seconds);
 
 /// The context's key of a peak: peak_flops_cpu_threads1_fp32.
 std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision);

@@ -44,10 +44,18 @@ std::string peak_text(const Peak& peak, bool flops) {
   std::snprintf(rate, sizeof rate, "%.4g", peak.rate / 1e9);
   std::string text = rate + std::string(flops ? kFlops : kBytes) + peak.from;
   if (peak.tries == 0) return text;
-  if (peak.tries == 1) return text + ", 1 try";
-  char tries[48];
-  std::snprintf(tries, sizeof tries, ", %d tries within %.1f %%", peak.tries, peak.spread_pct);
-  return text + tries;
+  char more[48];
+  if (peak.tries > 1) {
+    std::snprintf(more, sizeof more, ", %d tries within %.1f %%", peak.tries, peak.spread_pct);
+    text += more;
+  } else {
+    text += ", 1 try";
+  }
+  if (peak.reading > 0) {
+    std::snprintf(more, sizeof more, "; reading alone %.4g GB/s", peak.reading / 1e9);
+    text += more;
+  }
+  return text;
 }
 
 ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks) {

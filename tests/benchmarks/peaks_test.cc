@@ -126,6 +126,17 @@ TEST(PeakTries, GiveTheBestAndTheirSpread) {
   EXPECT_NEAR(peak.spread_pct, 100 * (201 - 121) / 201.0, 1e-9);
 }
 
+TEST(PeakTries, GiveTheBestRateOfReading) {
+  PeakTry slow;
+  offer(slow.peak, kRead, /*buffer_bytes=*/40, /*seconds=*/1);
+  PeakTry fast;
+  offer(fast.peak, kRead, 50, 1);
+  offer(fast.peak, kScale, 45, 1);
+  const Peak peak = best_of(std::vector{fast, slow});
+  EXPECT_EQ(peak.reading, 50);
+  EXPECT_EQ(peak.rate, 90);
+}
+
 TEST(PeakTries, OfADisturbedMachineStillGiveTheBest) {
   EXPECT_EQ(best_of(std::vector{disturbed(121e9), disturbed(150e9)}).rate, 150e9);
 }
@@ -195,6 +206,9 @@ TEST(PeakText, HoldsRateKernelAndTries) {
   EXPECT_EQ(peak_text(measured, /*flops=*/false), "46.88 GB/s, copy, 3 tries within 1.4 %");
   measured.tries = 1;
   EXPECT_EQ(peak_text(measured, /*flops=*/false), "46.88 GB/s, copy, 1 try");
+  measured.reading = 31e9;
+  EXPECT_EQ(peak_text(measured, /*flops=*/false),
+            "46.88 GB/s, copy, 1 try; reading alone 31 GB/s");
 }
 
 }  // namespace
