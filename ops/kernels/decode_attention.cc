@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 15;  // minimum elements of keys per thread
 constexpr int64_t kKeys = 4;         // of a pass over the query
-constexpr int64_t kAhead = 16;       // rows between the loads and the prefetches
+constexpr int64_t kAhead = 32;       // rows between the loads and the prefetches
 
 /// Rows of `width` elements, `stride` elements apart.
 template <typename S>

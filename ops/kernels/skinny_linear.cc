@@ -15,8 +15,9 @@
 namespace fathom::ops {
 namespace {
 
-constexpr int64_t kGrain = 1 << 15;    // minimum elements of the weight per thread
-constexpr int64_t kL1Bytes = 1 << 15;  // of x that stay in the L1 cache
+constexpr int64_t kGrain = 1 << 15;       // minimum elements of the weight per thread
+constexpr int64_t kL1Bytes = 1 << 15;     // of x that stay in the L1 cache
+constexpr int64_t kAheadBytes = 6 << 10;  // between the loads and the prefetches of the weight
 
 /// The tensors of a layer. `bias` may be null.
 template <typename S>
@@ -31,17 +32,20 @@ struct Layer {
 };
 
 /// `outputs` outputs of all rows, from `output`, each as `parts` sums, so that no multiply-add
-/// waits for another. What the next tile reads of the weight is prefetched.
+/// waits for another. One output reads the weight in memory's order and prefetches what follows;
+/// several prefetch what the next tile reads.
 template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
 [[gnu::always_inline]] inline void run_tile(const Layer<S>& layer, int64_t output) {
   constexpr int64_t kStep = parts * kLanes<T>;
+  constexpr int64_t kAhead = kAheadBytes / sizeof(S);
   const S* weight = layer.weight + output * layer.inputs;
+  const int64_t ahead = outputs == 1 ? kAhead : outputs * layer.inputs;
   Lanes<T> sums[parts][rows][outputs] = {};
   const int64_t whole = layer.inputs / kStep * kStep;
   for (int64_t k = 0; k < whole; k += kStep) {
     FATHOM_UNROLLED
     for (int64_t j = 0; j < outputs; ++j) {
-      __builtin_prefetch(weight + (outputs + j) * layer.inputs + k);
+      __builtin_prefetch(weight + ahead + j * layer.inputs + k);
     }
     FATHOM_UNROLLED
     for (int64_t part = 0; part < parts; ++part) {
