@@ -207,8 +207,7 @@ TEST(PeakText, HoldsRateKernelAndTries) {
   measured.tries = 1;
   EXPECT_EQ(peak_text(measured, /*flops=*/false), "46.88 GB/s, copy, 1 try");
   measured.reading = 31e9;
-  EXPECT_EQ(peak_text(measured, /*flops=*/false),
-            "46.88 GB/s, copy, 1 try; reading alone 31 GB/s");
+  EXPECT_EQ(peak_text(measured, /*flops=*/false), "46.88 GB/s, copy, 1 try; reading alone 31 GB/s");
 }
 
 }  // namespace
