@@ -63,7 +63,7 @@ inline constexpr MemoryKernel kAdd{"add in place", 3};
 /// byte/s of a kernel over buffers of `buffer_bytes`.
 double memory_rate(const MemoryKernel& kernel, double buffer_bytes, double seconds);
 
-/// Offers the rate of a kernel to a peak of bytes.
+/// Offers the rate of a kernel to a peak of bytes, which also keeps that of reading.
 void offer(Peak& peak, const MemoryKernel& kernel, double buffer_bytes, double seconds);
 
 /// The context's key of a peak: peak_flops_cpu_threads1_fp32.

@@ -146,11 +146,11 @@ void warn_of_unused(const StepChoice& recorded, const std::vector<ops::ChosenKer
 }
 
 /// Chooses the layout and the kernels. Returns the trial of the layout. Images with the channels
-/// last are almost always faster, so they come first. The other layout must be clearly faster, and
-/// is not tried where that takes more than half a minute.
+/// last are almost always faster, so they come first. The other layout must be clearly faster. It
+/// is not tried where steps are so long that this could take more than half a minute.
 Trial choose(Trials& steps, Trial first, models::Layout other_layout) {
   constexpr double kLongUs = 2e6;
-  constexpr double kClearly = 0.97;
+  constexpr double kClearlyFaster = 0.97;
   steps.capture(first);
   if (first.layout != other_layout) {
     first.us = steps.step_us();
@@ -158,7 +158,7 @@ Trial choose(Trials& steps, Trial first, models::Layout other_layout) {
       Trial other = steps.run_each_batch(other_layout);
       steps.capture(other);
       other.us = steps.step_us();
-      if (other.us < kClearly * first.us) first = std::move(other);
+      if (other.us < kClearlyFaster * first.us) first = std::move(other);
     }
   }
   steps.decide(first);
