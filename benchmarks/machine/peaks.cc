@@ -138,14 +138,14 @@ Peak measure_cpu_bytes(int threads) {
   const at::Tensor from = at::ones({static_cast<int64_t>(bytes / sizeof(float))});
   const at::Tensor to = at::ones_like(from);
   Peak peak;
-  const auto run = [&](const MemoryKernel& kernel, const std::function<void()>& once) {
-    offer(peak, kernel, bytes, best_seconds(once));
+  const auto offer = [&](const MemoryKernel& kernel, const std::function<void()>& run) {
+    peak.offer(kernel, bytes, best_seconds(run));
   };
-  run(kRead, [&] { benchmark::DoNotOptimize(from.sum()); });
-  run(kCopy, [&] { to.copy_(from); });
+  offer(kRead, [&] { benchmark::DoNotOptimize(from.sum()); });
+  offer(kCopy, [&] { to.copy_(from); });
   to.zero_();
-  run(kScale, [&] { to.mul_(1); });
-  run(kAdd, [&] { to.add_(from); });
+  offer(kScale, [&] { to.mul_(1); });
+  offer(kAdd, [&] { to.add_(from); });
   return peak;
 }
 
@@ -207,6 +207,12 @@ void Peak::offer(double reached, const std::string& by) {
   from = by;
 }
 
+void Peak::offer(const MemoryKernel& kernel, double buffer_bytes, double seconds) {
+  const double reached = memory_rate(kernel, buffer_bytes, seconds);
+  offer(reached, kernel.name);
+  if (kernel.passes == kRead.passes) reading = reached;
+}
+
 Peak best_of(std::span<const PeakTry> tries) {
   Peak best;
   double slowest = std::numeric_limits<double>::infinity();
@@ -245,12 +251,6 @@ double multiply_add_rate(double flops_a_round, int64_t rounds, int threads, doub
 
 double memory_rate(const MemoryKernel& kernel, double buffer_bytes, double seconds) {
   return kernel.passes * buffer_bytes / seconds;
-}
-
-void offer(Peak& peak, const MemoryKernel& kernel, double buffer_bytes, double seconds) {
-  const double rate = memory_rate(kernel, buffer_bytes, seconds);
-  peak.offer(rate, kernel.name);
-  if (kernel.passes == kRead.passes) peak.reading = rate;
 }
 
 std::string bytes_peak_name(fixtures::Device device, int threads) {

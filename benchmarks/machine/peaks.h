@@ -18,6 +18,18 @@ namespace fathom::benchmarks {
 /// rule).
 inline constexpr double kBeyondCache = 4;
 
+/// A kernel that moves buffers, and how many bytes it moves for each byte of one buffer. Read and
+/// written bytes both count. A copy moves more than that: caches fetch a line before it is written,
+/// which an update in place reads anyway.
+struct MemoryKernel {
+  const char* name;
+  double passes;
+};
+inline constexpr MemoryKernel kRead{"read", 1};
+inline constexpr MemoryKernel kCopy{"copy", 2};
+inline constexpr MemoryKernel kScale{"scale in place", 2};
+inline constexpr MemoryKernel kAdd{"add in place", 3};
+
 /// The best rate that this program reached on this machine.
 struct Peak {
   double rate = 0;        ///< FLOP/s or byte/s; 0 where nothing could be measured
@@ -27,6 +39,8 @@ struct Peak {
   double reading = 0;     ///< byte/s of the kernel that only reads; 0 for FLOP/s
 
   void offer(double reached, const std::string& by);
+  /// Offers byte/s of a kernel over buffers of `buffer_bytes`.
+  void offer(const MemoryKernel& kernel, double buffer_bytes, double seconds);
 };
 
 /// One try at a peak: the best of its kernels, each run several times.
@@ -48,23 +62,8 @@ std::string scaling_doubt(const Peak& one, const Peak& two);
 /// FLOP/s of `threads` threads that each run `rounds` rounds of flops_a_round in `seconds`.
 double multiply_add_rate(double flops_a_round, int64_t rounds, int threads, double seconds);
 
-/// A kernel that moves buffers, and how many bytes it moves for each byte of one buffer. Read and
-/// written bytes both count. A copy moves more than that: caches fetch a line before it is written,
-/// which an update in place reads anyway.
-struct MemoryKernel {
-  const char* name;
-  double passes;
-};
-inline constexpr MemoryKernel kRead{"read", 1};
-inline constexpr MemoryKernel kCopy{"copy", 2};
-inline constexpr MemoryKernel kScale{"scale in place", 2};
-inline constexpr MemoryKernel kAdd{"add in place", 3};
-
 /// byte/s of a kernel over buffers of `buffer_bytes`.
 double memory_rate(const MemoryKernel& kernel, double buffer_bytes, double seconds);
-
-/// Offers the rate of a kernel to a peak of bytes, which also keeps that of reading.
-void offer(Peak& peak, const MemoryKernel& kernel, double buffer_bytes, double seconds);
 
 /// The context's key of a peak: peak_flops_cpu_threads1_fp32.
 std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision);

@@ -128,10 +128,10 @@ TEST(PeakTries, GiveTheBestAndTheirSpread) {
 
 TEST(PeakTries, GiveTheBestRateOfReading) {
   PeakTry slow;
-  offer(slow.peak, kRead, /*buffer_bytes=*/40, /*seconds=*/1);
+  slow.peak.offer(kRead, /*buffer_bytes=*/40, /*seconds=*/1);
   PeakTry fast;
-  offer(fast.peak, kRead, 50, 1);
-  offer(fast.peak, kScale, 45, 1);
+  fast.peak.offer(kRead, 50, 1);
+  fast.peak.offer(kScale, 45, 1);
   const Peak peak = best_of(std::vector{fast, slow});
   EXPECT_EQ(peak.reading, 50);
   EXPECT_EQ(peak.rate, 90);

@@ -17,7 +17,7 @@ Peak measure_cuda_bytes() {
     for (const auto& [kernel, one] :
          {std::pair(kRead, seconds.read), std::pair(kCopy, seconds.copy),
           std::pair(kScale, seconds.scale), std::pair(kAdd, seconds.add)}) {
-      offer(peak, kernel, seconds.bytes, one);
+      peak.offer(kernel, seconds.bytes, one);
     }
   } catch (const ops::OutOfMemory&) {
     return {};
