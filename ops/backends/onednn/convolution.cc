@@ -23,9 +23,31 @@ bool wants_blocked_channels(const ConvolutionProblem& problem) {
          (problem.bias || filter[2] * filter[3] > 1);
 }
 
+/// Whether oneDNN is faster with x and y exchanged. The gradient of a 1 x 1 filter is the product
+/// of two matrices of pixels by channels. With the channels last, oneDNN takes up to 1.5 times as
+/// long where y has more channels than x as where it has fewer.
+bool gains_by_exchange(const ConvolutionProblem& problem) {
+  using Pair = std::array<int64_t, 2>;
+  const auto& filter = problem.w.sizes;
+  return problem.writes == ConvolutionProblem::Writes::kW && !problem.bias && problem.groups == 1 &&
+         filter[2] * filter[3] == 1 && problem.stride == Pair{1, 1} &&
+         problem.padding == Pair{0, 0} && filter[0] > filter[1] && is_channels_last(problem.x) &&
+         is_channels_last(problem.y);
+}
+
+/// The problem that reads y as the input and x as the output's gradient. It writes the transposed
+/// gradient of the filter, thus the same memory with other strides.
+ConvolutionProblem exchanged(ConvolutionProblem problem) {
+  std::swap(problem.x, problem.y);
+  std::swap(problem.w.sizes[0], problem.w.sizes[1]);
+  std::swap(problem.w.strides[0], problem.w.strides[1]);
+  return problem;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
+  if (gains_by_exchange(problem)) return make(exchanged(problem));
   const Buffer& x = problem.x;
   const Buffer& w = problem.w;
   const Buffer& y = problem.y;
