@@ -1,3 +1,9 @@
+# Not Clang: its -fopenmp loads a second OpenMP runtime, on which at::set_num_threads would have no effect.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}: g++ 12 or newer is "
+    "needed. Remove ${PROJECT_BINARY_DIR} and start again with CXX=g++-12.")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -80,6 +80,13 @@ cmake_errors() {
     sed 's/^CMake Error at .*://; s/^CMake Error: / /; /^Call Stack/d' | tr -s '\n ' ' '
 }
 
+# install_wheels NAME: runs cmake/NAME.cmake, which installs Python packages into FATHOM_DEPS_DIR.
+install_wheels() {
+  local errors
+  { errors=$(cmake -P "$root/cmake/$1.cmake" 2>&1 >&3 </dev/null); } 3>&2 ||
+    fail "no Python packages:$(cmake_errors /dev/stdin <<<"$errors")"
+}
+
 # set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is missing, and sets $build. Checks the package
 # lists only if PACKAGES are given or nothing is configured, so that a start without changes is fast.
 set_up() {

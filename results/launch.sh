@@ -17,11 +17,7 @@ run_package() {
   if [[ ! -e $installed ]]; then
     install_packages "$root/cmake/packages-results.txt"
     mkdir -p "$deps" || fail "cannot write to $deps"
-    errors=$(mktemp)
-    trap 'rm -f "$errors"' EXIT
-    cmake -D FATHOM_DEPS_DIR="$deps" -P "$root/cmake/results.cmake" >&2 2>"$errors" </dev/null ||
-      fail "no Python packages:$(cmake_errors "$errors")"
-    rm -f "$errors"
+    FATHOM_DEPS_DIR=$deps install_wheels results
   fi
   unset PYTHONDONTWRITEBYTECODE # without .pyc files, pandas and SciPy take longer to import than a report to make
   # Matplotlib ignores the user's settings, so figures look the same everywhere.
