@@ -25,6 +25,7 @@ from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH, kind, setting, tokens
+from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
 from fathom_runs.steps import CALLS, step_ops
 
@@ -38,15 +39,16 @@ def split(benchmarks):
     gave another one with --fathom_batch.
     """
     steps, inside = {}, collections.defaultdict(dict)
-    for one in benchmarks:
-        parts, found = one.name.split("/"), tokens(one.name)
+    for one in sorted(benchmarks, key=lambda one: kind(one.name) == "inside"):  # after the steps
+        mode, found = one.name.split("/")[1:2], tokens(one.name)
         if kind(one.name) not in ("step", "inside") or found["device"] != "cpu":
             continue
         if found["backend"] != TORCH:
             continue  # its step runs other kernels than the op rows of `step_ops`
-        key = setting(one.name), parts[1]
-        batch, _ = steps.setdefault(key, (found.get("batch"), one.us))
-        if "op" in found and found.get("batch") == batch:
+        key = setting(one.name), *mode
+        if kind(one.name) == "step":
+            steps.setdefault(key, (found["batch"], one.us))
+        elif key in steps and found["batch"] == steps[key][0]:
             inside[key][found["op"]] = one
     return steps, inside, step_ops(benchmarks)
 
@@ -118,7 +120,9 @@ def rows_of(files):
     """The rows of all files. Raises RunError if two files have the same row: a step is compared with its own op types."""
     rows, owners = [], {}
     for file in files:
-        for row in read(file).measured:
+        found = read(file).measured
+        expect_names(file, found)
+        for row in found:
             if row.name in owners:
                 raise RunError(
                     f"{file}: has {row.name}, as {owners[row.name]} does; expected each row in one file"

@@ -21,6 +21,7 @@ from fathom_runs.benchmarks import read
 from fathom_runs.context import title
 from fathom_runs.entries import MICROSECONDS
 from fathom_runs.names import kind, tokens
+from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError, unpacked
 from fathom_runs.words import listed
 
@@ -137,12 +138,10 @@ def workloads(path, benchmarks):
 
 
 def ranks_of(path, benchmark):
-    text = tokens(benchmark.name)["ranks"]
-    if not text.isdecimal() or int(text) < 1:
-        raise RunError(
-            f"{path}: {benchmark.name} has ranks:{text}, expected a number of at least 1"
-        )
-    return int(text)
+    ranks = int(tokens(benchmark.name)["ranks"])
+    if ranks < 1:
+        raise RunError(f"{path}: {benchmark.name} has ranks:0, expected a number of at least 1")
+    return ranks
 
 
 def bytes_of(path, benchmark):
@@ -230,6 +229,7 @@ def main():
     networks = {gbits: arguments.latency_us or us for gbits, us in NETWORKS.items()}
     try:
         run = read(arguments.file)
+        expect_names(arguments.file, run.measured)
         found = workloads(arguments.file, run.measured)
     except RunError as error:
         print(f"rank_model: {error}", file=sys.stderr)

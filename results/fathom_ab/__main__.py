@@ -43,15 +43,17 @@ def main():
         make_folder(arguments.output)
         rows = common(programs)
         for file in files:  # from an earlier run
+            file.unlink(missing_ok=True)
             errors_of(file).unlink(missing_ok=True)
         run(programs, rows, files, arguments.rounds, arguments.most_rounds)
     except RunError as error:
         print(f"ab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(
-            f"\nab: interrupted; {files[0]} and {files[1]} hold the finished rows", file=sys.stderr
-        )
+        held = f"{files[0]} and {files[1]} hold the finished rows"
+        if not files[1].exists():
+            held = "no row is finished"
+        print(f"\nab: interrupted; {held}", file=sys.stderr)
         return 130
     return gate.main([*map(str, files)])
 

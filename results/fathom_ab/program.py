@@ -1,5 +1,6 @@
 """One of the two programs: lists its rows and runs one row."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -8,7 +9,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from fathom_runs.context import peaks
-from fathom_runs.entries import is_measured
+from fathom_runs.entries import is_measured, reason_of
 from fathom_runs.failures import errors_of, failures
 from fathom_runs.source import RunError, document, text_of
 
@@ -60,19 +61,20 @@ class Program:
             return [], error.reason
         context, entries = {}, []
         if out.exists() and out.stat().st_size:
-            context, entries = document(out, text_of(out))
+            with contextlib.suppress(RunError):  # truncated: the program crashed
+                context, entries = document(out, text_of(out))
         # A round is one repetition: of a program that repeats a row by itself, the last one counts.
-        entries = {
+        measured = {
             entry["run_name"]: entry
             for entry in entries
             if is_measured(entry) and entry.get("run_type") != "aggregate"
         }
-        if entries:
+        if measured:
             self.remember(context)
-            return list(entries.values()), None
-        for reason in failures(out).values():
-            return [], reason
-        return [], f"exit code {ended.returncode}: {last_line(ended.stderr)}"
+            return list(measured.values()), None
+        reasons = [*failures(out).values(), *map(reason_of, entries)]
+        reasons.append(f"exit code {ended.returncode}: {last_line(ended.stderr)}")
+        return [], next(filter(None, reasons))
 
     def remember(self, context):
         """Keeps the context. Later runs skip the machine check and reuse the measured peaks."""

@@ -8,9 +8,8 @@ from fathom_runs.benchmarks import Benchmark, read_fathom
 from fathom_runs.catalogue import Catalogue
 from fathom_runs.context import MACHINE, same_machine, title
 from fathom_runs.labels import file_labels
-from fathom_runs.names import kind
 from fathom_runs.peaks import Roof, flops_peak, roof
-from fathom_runs.rows import name_fields
+from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
 from fathom_runs.words import listed
 
@@ -111,9 +110,8 @@ def side(letter, name, files):
     entries, catalogue = {}, Catalogue()
     for path, found in files.items():
         catalogue |= found.catalogue
+        expect_names(path, found.measured)
         for one in found.measured:
-            if kind(one.name) != "other":
-                name_fields(path, one.name)  # raises RunError
             entries.setdefault(one.name, []).extend(one.entries)
     contexts = {str(path): found.context for path, found in files.items()}
     benchmarks = {name: Benchmark(name, rows) for name, rows in entries.items()}

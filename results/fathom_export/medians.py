@@ -22,6 +22,6 @@ def median(benchmark):
     entry["iterations"] = sum(benchmark.values("iterations"))
     for key in AGGREGATE_FIELDS:
         entry.pop(key, None)
-    if len(set(benchmark.values("label"))) > 1:
-        del entry["label"]
+    if len({one.get("label") for one in benchmark.entries}) > 1:
+        entry.pop("label", None)
     return entry

@@ -42,6 +42,7 @@ def main(command=None):
     arguments = parsed(command)
     try:
         read_files = [arguments.base, arguments.new, *arguments.noise]
+        expect_other_runs(arguments)
         for option in ("markdown", "json"):
             if path := getattr(arguments, option):
                 expect_distinct(path, read_files, f"--{option}")
@@ -56,17 +57,27 @@ def main(command=None):
     return 1 if found.verdicts.regressed else 0
 
 
+def expect_other_runs(arguments):
+    """Raises RunError if a file of --noise is given twice. A run says nothing about its own noise."""
+    known = {arguments.base.resolve(), arguments.new.resolve()}
+    for path in arguments.noise:
+        if path.resolve() in known:
+            raise RunError(f"--noise={path}: is given twice, expected another run of the base")
+        known.add(path.resolve())
+
+
 def compare(arguments):
     files = read([arguments.base, arguments.new, *arguments.noise], arguments.by)
     base, new, *others = (chosen(rows, arguments.filter) for rows in files)
     settings = same_machine(base, new)
     for other in others:
         settings += [f"{other.path}: {one}" for one in same_machine(base, other)]
-    if not base.times.keys() & new.times.keys():
+    has_common = not base.times.keys().isdisjoint(new.times)
+    if not has_common and base.times.keys().isdisjoint(new.failed):
         raise RunError(f"{new.path}: has no row of {base.path}, expected rows with the same names")
     settings += [f"{one.path}: {one.disturbed_words}" for one in (base, new) if one.disturbed_words]
     block = shared_block(base, new)
-    if too_few_repetitions(base, new, arguments.alpha, block):
+    if has_common and too_few_repetitions(base, new, arguments.alpha, block):
         raise RunError(
             f"{new.path}: too few repetitions to detect any change, expected "
             f"{words.advised(block)} in both runs"
@@ -91,7 +102,7 @@ def chosen(rows, pattern):
         key: {name: one for name, one in getattr(rows, key).items() if pattern.search(name)}
         for key in fields
     }
-    if not matching["times"]:
+    if not matching["times"] and not matching["failed"]:
         raise RunError(
             f"{rows.path}: --filter={pattern.pattern} matches none of its {len(rows.times)} rows, "
             "expected a regular expression for names of rows"

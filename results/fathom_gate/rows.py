@@ -9,6 +9,7 @@ from fathom_runs import benchmarks, context
 from fathom_runs.entries import wrong
 from fathom_runs.failures import failures
 from fathom_runs.names import kind
+from fathom_runs.source import RunError, text_of
 from fathom_runs.words import disturbed_words
 
 FASTEST = "min_us"  # fastest sample of a repetition; interference only slows a sample
@@ -31,7 +32,7 @@ class Rows:
         """Date, commit and repetitions: `2026-11-22T06:21, 1a2b3c4d5e-dirty, 9 repetitions`"""
         date, commit = (str(self.context.get(key, "")) for key in ("date", "git_commit"))
         dirty = "-dirty" if commit.endswith("-dirty") else ""
-        counts = sorted(set(map(self.repetitions, self.times)))
+        counts = sorted(set(map(self.repetitions, self.times))) or [0]
         count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else counts[0]
         counted = f"{count} repetition{'s' * (count != 1)}"
         return ", ".join(filter(None, (date[:16], commit[:10] + dirty, counted)))
@@ -54,7 +55,7 @@ class Rows:
 
 def read(paths, by):
     """Reads files that are compared. The times of a row are of the same field in all files. Raises RunError."""
-    files = [benchmarks.read(path) for path in paths]
+    files = [benchmarks.parsed(path, text_of(path)) for path in paths]
     same = {}
     for found in files:
         for one in found.measured:
@@ -64,6 +65,9 @@ def read(paths, by):
 
 
 def rows_of(path, found, fields):
+    failed = found.failed | failures(path)
+    if not failed:
+        benchmarks.expect_measured(path, found)
     is_ab = "ab_id" in found.context
     times = {
         one.name: times_of(one, fields[one.name], rounds_of(path, one) if is_ab else None)
@@ -71,7 +75,7 @@ def rows_of(path, found, fields):
     }
     flags = {one.name: one.is_disturbed for one in found.measured}
     disturbed = {name: flag for name, flag in flags.items() if flag is not None}
-    return Rows(path, found.context, times, found.failed | failures(path), disturbed)
+    return Rows(path, found.context, times, failed, disturbed)
 
 
 def field_of(rows, by):
@@ -103,10 +107,16 @@ def rounds_of(path, benchmark):
 
 
 def shared_block(base, new):
-    """Number of consecutive rounds that are compared. None if the two files are not from one run of results/ab."""
+    """Number of consecutive rounds that are compared. None if the two files are not from one run of results/ab.
+
+    Raises RunError.
+    """
     if not base.context.get("ab_id") or base.context["ab_id"] != new.context.get("ab_id"):
         return None
-    return int(base.context["ab_block"])
+    block = str(base.context.get("ab_block"))
+    if not block.isdecimal() or not 0 < int(block) <= MAX_ROUNDS:
+        raise RunError(f"{base.path}: ab_block is {block!r}, expected a file of results/ab")
+    return int(block)
 
 
 def same_machine(base, other):

@@ -58,7 +58,7 @@ def advised(block):
 def notes(verdicts, noise, settings, block=None):
     """Yields reasons to be careful with the result."""
     yield from settings
-    fewest = min((min(row.repetitions) for row in verdicts.rows), default=0)
+    fewest = min((min(row.repetitions) for row in verdicts.rows), default=ADVISED)
     if fewest < ADVISED:
         yield (
             f"rows with only {plural(fewest, 'repetition')}, {ADVISED} advised "

@@ -116,7 +116,7 @@ def table(analysis, key):
     return {
         "key": f"changes{key}",
         "title": "Changes of times",
-        "what": "before, after: means over the runs of the old and new level. p: Student's t-test. Letters: see "
+        "what": "before, after: means over the runs of the old and new level. p: Otava's t-test. Letters: see "
         "Trends.",
         "shown": data.assign(row=[name(key, one.change) for one in analysis.time_changes]),
         "data": data,

@@ -37,7 +37,9 @@ def machine_of(run):
             raise RunError(
                 f"{run.path}: no {what}, expected {expected}, or a file of the machine (docs/predict.md) with --from"
             )
-    cores = int(run.context["num_cpus"]) if "num_cpus" in run.context else max(peaks["fp32"])
+    cores = run.context.get("num_cpus")
+    if type(cores) is not int or cores < 1:
+        cores = max(threads for rates in peaks.values() for threads in rates)
     return Machine(
         f"{title(run.context)}, {plural(cores, 'CPU')}",
         separate_cores(run.context) or cores,
@@ -105,7 +107,7 @@ def cache_sizes(run):
     """Bytes of the last cache of a core and of the last-level cache. Empty if unknown."""
     sizes = {
         one.get("level"): one.get("size")
-        for one in run.context.get("caches", ())
+        for one in run.context.get("caches") or ()
         if isinstance(one, dict) and one.get("type") in ("Data", "Unified")
     }
     levels = sorted(level for level in sizes if isinstance(level, int))[-2:]

@@ -73,8 +73,8 @@ class Transfer:
         """FLOP/µs. The rate of matrix products counts only if both machines have it."""
         if is_matmul:
             both = [one.matmul(self.precision, self.threads) for one in (self.here, self.there)]
-            if all(both):
-                return machine.matmul(self.precision, threads)
+            if all(both) and (known := machine.matmul(self.precision, threads)):
+                return known
         peak = machine.peak(self.precision, threads)
         if not peak:
             raise RunError(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from fathom_runs.benchmarks import read_fathom
 from fathom_runs.names import TORCH, kind, step_of
-from fathom_runs.rows import row_of
+from fathom_runs.rows import expect_names, row_of
 from fathom_runs.source import RunError
 from fathom_runs.steps import CALLS, step_ops
 
@@ -53,6 +53,7 @@ class Run:
 def read(path):
     """Raises RunError."""
     found = read_fathom(path)
+    expect_names(path, found.measured)
     steps, types, left_out = [], {}, 0
     for one in found.measured:
         if kind(one.name) not in ("step", "inside"):

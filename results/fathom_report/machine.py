@@ -14,7 +14,7 @@ def facts(run):
     if context.get("libtorch"):
         found.append(f"LibTorch {context['libtorch']}")
     if context.get("git_commit"):
-        found.append(f"commit {context['git_commit'][:10]}")
+        found.append(f"commit {str(context['git_commit'])[:10]}")
     if context.get("date"):
         found.append(str(context["date"])[:10])
     return found

@@ -15,8 +15,6 @@ MAY_DIFFER = (
     "command_line",
     "load_avg",
     "mhz_per_cpu",
-    "data",
-    "rom",
     "seed",
 )
 # Options of recording only add rows and fields.
@@ -75,11 +73,12 @@ def short_profiles(run):
         )
 
 
-def differences(first, *others):
+def differences(*contexts):
     """Yields a sentence for each field of the context in which the files differ."""
-    for key, value in first.items():
-        if key in MAY_DIFFER or is_peak(key) or not isinstance(value, str):
+    for key in dict.fromkeys(key for one in contexts for key in one):
+        found = [one[key] for one in contexts if key in one]
+        if key in MAY_DIFFER or is_peak(key) or not all(isinstance(one, str) for one in found):
             continue
-        values = dict.fromkeys([value, *(str(other.get(key, "none")) for other in others)])
+        values = dict.fromkeys(one.get(key, "none") for one in contexts)
         if len(values) > 1:
             yield f"The files differ in {key}: {', '.join(values)}."

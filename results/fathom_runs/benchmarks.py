@@ -4,7 +4,7 @@ import statistics
 from dataclasses import dataclass
 
 from fathom_runs.catalogue import Catalogue, catalogue_of
-from fathom_runs.entries import MICROSECONDS, STANDARD_FIELDS, checked, is_measured
+from fathom_runs.entries import MICROSECONDS, STANDARD_FIELDS, checked, is_measured, reason_of
 from fathom_runs.names import is_fathom_row
 from fathom_runs.source import EXPECTED, RunError, document, text_of
 from fathom_runs.words import plural
@@ -113,7 +113,7 @@ def parsed(path, text):
     for entry in entries:
         name = entry["run_name"]
         if not is_measured(entry):
-            failed[name] = str(entry.get("error_message") or entry.get("skip_message") or "")
+            failed[name] = reason_of(entry)
         elif entry.get("run_type") != "aggregate":
             repetitions.setdefault(name, []).append(checked(path, entry))
         elif entry.get("aggregate_name") == "median":

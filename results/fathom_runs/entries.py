@@ -17,6 +17,11 @@ def is_measured(entry):
     return not (entry.get("error_occurred") or entry.get("skipped"))
 
 
+def reason_of(entry):
+    """Why an entry failed or was skipped, as far as the program said it."""
+    return str(entry.get("error_message") or entry.get("skip_message") or "")
+
+
 def checked(path, entry):
     """Returns the entry. Raises RunError if a time or counter is not a number or the label is not a string."""
     if str(entry.get("time_unit")) not in MICROSECONDS:

@@ -22,6 +22,13 @@ def row_of(path, benchmark, catalogue):
     return values
 
 
+def expect_names(path, benchmarks):
+    """Raises RunError if a part of the name of a step, an op type inside a step, or an op is missing."""
+    for one in benchmarks:
+        if kind(one.name) != "other":
+            name_fields(path, one.name)
+
+
 def name_fields(path, name):
     """The parts of the name of a step, an op type inside a step, or an op. Raises RunError if one is missing."""
     parts, found = name.split("/"), tokens(name)
@@ -33,11 +40,11 @@ def name_fields(path, name):
         keys = ("device", "threads", "batch", "precision", "backend")
         if "op" in found:
             values["type"] = found["op"]
-    try:
-        for key in (*keys, *(["ranks"] if "ranks" in found else [])):
-            values[key] = int(found[key]) if key in ("threads", "ranks", "batch") else found[key]
-    except (KeyError, ValueError) as error:
-        raise RunError(
-            f"{path}: {name} lacks a valid {error}, expected a name as in docs/results.md"
-        ) from error
+    for key in (*keys, *(["ranks"] if "ranks" in found else [])):
+        is_number = key in ("threads", "ranks", "batch")
+        if key not in found or is_number and not found[key].isdecimal():
+            raise RunError(
+                f"{path}: {name} lacks a valid {key!r}, expected a name as in docs/results.md"
+            )
+        values[key] = int(found[key]) if is_number else found[key]
     return {"name": name, **values}

@@ -194,3 +194,27 @@ def test_of_several_batch_sizes_the_first_counts(tmp_path):
         ],
     )
     assert found[1] == "0.1" and found[6] == "10.0"
+
+
+def test_op_types_without_their_step_are_left_out(tmp_path):
+    train = STEP.format("train")
+    inside = row(train + "/op:matmul", 90, label="matrix")
+    rows = [row(OP.format("matmul/net/a/forward", "torch"), 50, calls_per_model_step=1), inside]
+    (*_, found) = lines(tmp_path, [*rows, row(train, 100)])
+    assert found[1] == "0.1" and found[6] == "0.0", "the step may follow its op types"
+    file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": rows})
+    result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
+    assert result.returncode == 2 and "no step on the CPU" in result.stderr
+
+
+@pytest.mark.parametrize("part", ["/backend:torch", "/cache:hot", "/device:cpu"])
+def test_a_name_that_lacks_a_part_is_one_line(tmp_path, part):
+    op = row(OP.format("matmul/net/a/forward", "torch").replace(part, ""), 50)
+    rows = [row(STEP.format("train"), 100), op]
+    file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": rows})
+    result = subprocess.run([sys.executable, SCRIPT, file], capture_output=True, text=True)
+    key = part[1:].partition(":")[0]
+    assert result.returncode == 2
+    assert result.stderr == (
+        f"op_sums: {file}: {op['name']} lacks a valid {key!r}, expected a name as in docs/results.md\n"
+    )

@@ -36,6 +36,9 @@ turn = len(log.read_text().splitlines())
 time.sleep(30 * (name == "BM_hang"))
 if TIMES[name] is None:
     sys.exit("no such device")
+if name == "BM_crash":  # after Google Benchmark has written the context
+    pathlib.Path(flags["--benchmark_out"]).write_text('{{"context": {{}}, "benchmarks": [')
+    sys.exit("killed")
 us = TIMES[name] * (1 + 0.001 * (turn * 7 % 5)) * (1 + 0.005 * turn)
 us *= 1 + (name == "BM_noisy") * (turn * 29 % 11)
 row = {{"name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0}}
@@ -43,6 +46,9 @@ row |= {{"threads": 1, "iterations": 10, "real_time": us, "cpu_time": us, "time_
 rows = [row]
 if name == "BM_repeated":  # by itself, so Google Benchmark adds aggregates
     rows = [row | {{"real_time": 2 * us}}, row, row | {{"run_type": "aggregate", "aggregate_name": "cv"}}]
+if name == "BM_error":
+    rows = [row | {{"error_occurred": True, "error_message": "out of memory"}}]
+    print("CPU scaling is enabled", file=sys.stderr)
 context = {{"date": "2026-01-01T00:00:00+00:00", "cpu": "Made-up CPU"}}
 context["peak_bytes_cpu_threads1"] = "10 GB/s, read"
 pathlib.Path(flags["--benchmark_out"]).write_text(json.dumps({{"context": context, "benchmarks": rows}}))
@@ -241,3 +247,14 @@ def test_two_runs_of_the_real_program(tmp_path):
         steps = [row for row in rows if "/op:" not in row["name"]]
         assert len(steps) == 4 and len(rows) > 4
         assert "peak_flops_cpu_threads1_fp32" in document["context"]
+
+
+@pytest.mark.parametrize(
+    "name, reason", [("BM_crash", "exit code 1: killed"), ("BM_error", "out of memory")]
+)
+def test_a_row_that_fails_leaves_the_others(tmp_path, name, reason):
+    program = fake(tmp_path / "a", **{name: 10, "BM_fast": 10})
+    result = ab(program, program, "-o", tmp_path / "out", "--rounds=5")
+    assert f"ab: {program}: {name}: {reason}" in result.stderr.splitlines()
+    rows = read_json(tmp_path / "out/a.json")["benchmarks"]
+    assert {row["run_name"] for row in rows} == {"BM_fast"}

@@ -72,3 +72,26 @@ def test_a_filter_applies_to_both_runs(tmp_path, base):
     code, found = verdict(base, new, "--filter=^vgg/infer/")
     assert code == 0 and found["vanished"] == []
     assert set(classes(found)) == {made_up.step_name("vgg", "infer")}
+
+
+def all_failed(path):
+    """A run of which every row failed."""
+    made_up.write(path, {"context": made_up.context(), "benchmarks": []})
+    reasons = [
+        {"name": one + SUFFIX, "repetition": 0, "reason": "no memory"} for one in (VGG, MEMNET)
+    ]
+    errors = path.with_name(path.name + ".errors.jsonl")
+    errors.write_text("".join(json.dumps(one) + "\n" for one in reasons))
+    return path
+
+
+def test_a_run_of_which_every_row_failed_fails_the_gate(tmp_path, base):
+    result = gate(base, all_failed(tmp_path / "new.json"))
+    assert result.returncode == 1, result.stderr
+    assert f"VANISHED  {VGG}: no memory" in result.stdout.splitlines()
+    assert result.stdout.splitlines()[-1].startswith("regression: ")
+
+
+def test_a_filter_of_rows_that_all_failed_fails_the_gate(tmp_path, base):
+    result = gate(base, all_failed(tmp_path / "new.json"), "--filter=^vgg/train")
+    assert result.returncode == 1 and "1 row vanished" in result.stdout.splitlines()[-1]

@@ -5,6 +5,9 @@ import random
 import made_up_run as made_up
 import pytest
 from gated import MEMNET, SLOW_CONVOLUTION, SUFFIX, VGG, base, row_of, run, verdict
+from program import refusals
+
+refused = refusals("gate")
 
 
 def test_another_run_of_the_same_program_sets_the_minimum_shift(tmp_path, base):
@@ -68,3 +71,11 @@ def test_causes_compare_the_same_rounds(tmp_path):
     assert row["new_us"] / row["base_us"] == pytest.approx(1 + row["change_pct"] / 100)
     (cause,) = row["causes"]
     assert cause["op_type"] == "conv2d" and cause["share"] == pytest.approx(1, abs=0.1)
+
+
+def test_a_run_is_not_its_own_noise(tmp_path, base):
+    new = run(tmp_path / "new.json", 2)
+    again = run(tmp_path / "again.json", 3)
+    for noise in ([base], [new], [again, again]):
+        line = refused(base, new, *(f"--noise={one}" for one in noise))
+        assert f"--noise={noise[-1]}: is given twice, expected another run of the base" in line

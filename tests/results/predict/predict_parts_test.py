@@ -1,6 +1,7 @@
 """How results/predict splits an op and scales its parts, worked out by hand."""
 
 import pytest
+from fathom_runs.source import RunError
 from made_up_machines import FAST, MATMUL, MIB, QUICK, WIDE, machine, op, predicted, step
 
 
@@ -87,3 +88,12 @@ def test_the_rate_of_products_grows_with_the_peaks_of_the_threads(tmp_path):
     assert predicted(tmp_path, rows, FAST | MATMUL, machine(**MATMUL)).us == pytest.approx(
         1000 * 2 / 1.5
     )
+
+
+def test_a_peak_of_another_thread_count_is_named(tmp_path):
+    """The op row has one thread, the file only rates of two."""
+    rates = {"fp32": {2: 200}}
+    here = machine(peak_gflop_per_s=rates, matmul_gflop_per_s=rates)
+    rows = step(1000, {"matmul": 1000}, threads=2) + [op("matmul", 1000, gflop=0.1)]
+    with pytest.raises(RunError, match="no peak_gflop_per_s of fp32 and threads:1"):
+        predicted(tmp_path, rows, here, here)

@@ -130,6 +130,19 @@ def test_settings_of_the_gpu_are_shown_and_compared(tmp_path):
     )
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_setting_that_only_one_file_has_is_named(tmp_path, first):
+    files = []
+    for name, settings in (("with", {"rom": "pong.bin"}), ("without", {})):
+        document = made_up_run.document(workloads=("memnet",), **settings)
+        files.append(made_up_run.write(tmp_path / f"{name}.json", document))
+    files = [files[first], files[1 - first]]
+    assert report(*files, "-o", tmp_path / "report.html").returncode == 0
+    values = ["pong.bin", "none"] if first == 0 else ["none", "pong.bin"]
+    page = (tmp_path / "report.html").read_text()
+    assert f"The files differ in rom: {', '.join(values)}." in page
+
+
 def test_host_names_may_differ(tmp_path):
     files = []
     for name in ("docker-1", "docker-2"):
