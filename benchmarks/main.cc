@@ -148,8 +148,11 @@ ContextEntries checked_machine(const Options& options) {
   return entries;
 }
 
+/// An empty value is left out.
 void add_context(const ContextEntries& entries) {
-  for (const auto& [key, value] : entries) benchmark::AddCustomContext(key, value);
+  for (const auto& [key, value] : entries) {
+    if (!value.empty()) benchmark::AddCustomContext(key, value);
+  }
 }
 
 /// Adds table_context() to the context of the sinks that come after it.
@@ -214,7 +217,7 @@ void print_and_write(const Options& options, const std::vector<Explanation>& exp
   for (const auto& explanation : explanations) {
     if (options.console) std::cout << '\n' << explanation_text(explanation);
   }
-  if (options.out.empty()) return;
+  if (options.out.empty() || !is_plain_file(options.out)) return;
   replace_file(options.out + ".explain.json", explanations_json(explanations));
 }
 

@@ -65,8 +65,8 @@ void add_kernels(std::vector<Finding>& all, const Explanation& explanation) {
   for (const auto& line : explanation.lines) {
     if (line.contradicts()) continue;
     const auto best = line.best();
-    double room = line.in_step_us && best ? *line.in_step_us - *best
-                                          : std::numeric_limits<double>::infinity();
+    const bool bounds = line.in_step_us && best && !explanation.contradicts();
+    double room = bounds ? *line.in_step_us - *best : std::numeric_limits<double>::infinity();
     for (const auto& op : line.ops) {
       const auto hot = op.hot();
       const auto other = op.other_us();

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "benchmarks/explain/explain_findings.h"
 
@@ -189,6 +190,8 @@ class Text {
   std::string choice(const std::string& backend, const StepChoice& choice) const {
     constexpr std::size_t kShown = 10;
     std::vector<ops::ChosenKernel> kernels = choice.kernels;
+    const auto replaced = std::count_if(kernels.begin(), kernels.end(),
+                                        [](const auto& one) { return one.kernel != "torch"; });
     std::erase_if(kernels, [](const auto& one) { return OtherStep::saving_us(one) <= 0; });
     std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
       return OtherStep::saving_us(a) > OtherStep::saving_us(b);
@@ -196,7 +199,7 @@ class Text {
     const std::size_t shown = std::min(kShown, kernels.size());
     std::string text = backend + ": " + std::string(models::name(choice.layout)) + "; of " +
                        std::to_string(choice.kernels.size()) + " calls, " +
-                       std::to_string(kernels.size()) + " run another kernel than LibTorch's";
+                       std::to_string(replaced) + " run another kernel than LibTorch's";
     if (shown == 0) return text + ".\n";
     std::vector<Cells> table{{"call", "kernel", "ms", "torch ms", "saved ms a step"}};
     for (std::size_t i = 0; i < shown; ++i) {
@@ -205,8 +208,8 @@ class Text {
                        ms(one.us.at("torch")), ms(OtherStep::saving_us(one))});
     }
     return text +
-           (shown < kernels.size() ? ". The " + std::to_string(shown) + " that save most:\n"
-                                   : ":\n") +
+           (std::cmp_less(shown, replaced) ? ". The " + std::to_string(shown) + " that save most:\n"
+                                           : ":\n") +
            aligned(table);
   }
 

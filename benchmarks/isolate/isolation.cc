@@ -17,6 +17,7 @@
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
 #include "fixtures/machine/memory.h"
+#include "ops/core/backend.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -31,13 +32,28 @@ constexpr std::array<Conflict, 2> kConflicts{{
 
 /// Options of this process that are not passed to a child as they are. A child inherits the choice
 /// of --fathom_gpu with its environment.
-constexpr std::string_view kNotPassed[] = {
+constexpr std::array<std::string_view, 14> kNotPassed{
     "--fathom_device",   "--fathom_explain",       "--fathom_gpu",           "--fathom_isolate",
     "--fathom_limit_gb", "--fathom_limit_seconds", "--fathom_machine_check", "--fathom_peaks",
     "--fathom_resume",   "--fathom_samples",       "--benchmark_filter",     "--benchmark_format",
     "--benchmark_out",   "--benchmark_out_format"};
 
 constexpr std::string_view kMessagePrefix = "fathom_bench: ";  // of lines on stderr
+
+constexpr std::array<std::string_view, 3> kOfRanks{"--fathom_bucket_mb", "--fathom_rank_seconds",
+                                                   "--fathom_ranks"};
+
+template <typename List>
+bool holds(const List& list, std::string_view one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
+
+/// Whether the process of a row gets an option. It has no launcher, and refuses options without an
+/// effect.
+bool is_passed(std::string_view flag, const Row& row) {
+  if (flag == "--fathom_kernel_choice") return row.backend == name(ops::Backend::kTuned);
+  return !holds(kNotPassed, flag) && (row.ranks > 0 || !holds(kOfRanks, flag));
+}
 
 /// Lines on stderr that are the program's own, without their prefix.
 std::vector<std::string> messages(const std::string& path) {
@@ -96,8 +112,16 @@ void check_isolation(const Options& options, const std::vector<Row>& rows) {
   const auto changes =
       std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.own_process; });
   if (changes == rows.end() || is_isolated(options, *changes)) return;
-  const bool alone = std::all_of(rows.begin(), rows.end(),
-                                 [&](const Row& row) { return row.subject == rows[0].subject; });
+  for (const auto& one : changes->switches) {
+    if (!holds(options.typed, one))
+      throw UsageError("--fathom_isolate=false: " + changes->name + " needs " + one);
+  }
+  // Kernels are chosen once a process, for one number of threads.
+  const bool alone =
+      rows.size() == 1 ||
+      (changes->switches.empty() && std::all_of(rows.begin(), rows.end(), [&](const Row& row) {
+         return row.subject == rows[0].subject;
+       }));
   if (alone) return;
   throw UsageError("--fathom_isolate=false: " + changes->name +
                    " changes LibTorch's kernels for the rows after it; expected a filter that "
@@ -155,9 +179,7 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
     const bool switched =
         std::any_of(switches.begin(), switches.end(),
                     [&](const std::string& one) { return one.starts_with(flag + '='); });
-    const bool passed =
-        std::find(std::begin(kNotPassed), std::end(kNotPassed), flag) == std::end(kNotPassed);
-    if (passed && !switched) all.push_back(*argument);
+    if (is_passed(flag, row) && !switched) all.push_back(*argument);
   }
   all.insert(all.end(), switches.begin(), switches.end());
   all.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");

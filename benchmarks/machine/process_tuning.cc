@@ -16,7 +16,7 @@ bool native = false;
 
 using Answer = int (*)();
 
-/// The answer of LibTorch's MKL; null where LibTorch has none.
+/// The answer of LibTorch's MKL; null where LibTorch has no MKL.
 Answer stock_answer() { return reinterpret_cast<Answer>(dlsym(RTLD_NEXT, kQuestion)); }
 
 }  // namespace
@@ -28,12 +28,14 @@ int mkl_serv_intel_cpu_true() {
 
 namespace fathom::benchmarks {
 
+bool mkl_asks_for_vendor() {
+  return stock_answer() != nullptr &&
+         dlsym(RTLD_DEFAULT, kQuestion) == reinterpret_cast<void*>(mkl_serv_intel_cpu_true);
+}
+
 void set_mkl_dispatch(Mkl mkl) {
   native = mkl == Mkl::kNative;
-  const bool asked =
-      stock_answer() != nullptr &&
-      dlsym(RTLD_DEFAULT, kQuestion) == reinterpret_cast<void*>(mkl_serv_intel_cpu_true);
-  if (native && !asked) {
+  if (native && !mkl_asks_for_vendor()) {
     throw UsageError(
         "--fathom_mkl=native: this LibTorch has no MKL that asks for the CPU's vendor");
   }

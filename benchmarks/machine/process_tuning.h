@@ -27,6 +27,9 @@ constexpr std::string_view name(Malloc malloc) {
   return kMallocNames[static_cast<std::size_t>(malloc)];
 }
 
+/// Whether LibTorch has an MKL that asks whether the CPU is Intel's.
+bool mkl_asks_for_vendor();
+
 /// Applies to the whole process. Call it before the first call of MKL, which asks only once. Throws
 /// UsageError where this LibTorch has no MKL that asks.
 void set_mkl_dispatch(Mkl mkl);

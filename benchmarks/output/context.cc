@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/output/build_info.h"
@@ -34,16 +35,11 @@ std::string version_after(const std::string& text, const std::string& marker) {
   return {};
 }
 
-/// The CPUs of the affinity mask, as 0-3,8.
-std::string affinity() {
-  std::string text;
-  const std::vector<int> cpus = fixtures::usable_cpus();
-  for (std::size_t first = 0, last = 0; first < cpus.size(); first = ++last) {
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(cpus[first]) +
-            (last > first ? "-" + std::to_string(cpus[last]) : "");
-  }
-  return text;
+/// 25 or 0.5.
+std::string in_short(double value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
 }
 
 /// NAME=value of those variables that are set, or "default".
@@ -57,7 +53,7 @@ std::string environment(const std::vector<const char*>& names) {
 }
 
 /// NAME=value of the variables that change what CUDA, its libraries and LibTorch's GPU part do, by
-/// the start of their names.
+/// the start of their names; where none is set, "default" on a machine with a GPU.
 std::string cuda_environment() {
   constexpr std::array<std::string_view, 9> kStarts{
       "CUBLAS",       "CUDA_DEVICE_", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
@@ -73,7 +69,7 @@ std::string cuda_environment() {
   }
   std::string text;
   for (const auto variable : set) text.append(text.empty() ? "" : " ").append(variable);
-  return text;
+  return text.empty() && ops::cuda_library() != nullptr ? "default" : text;
 }
 
 /// "13.0" of CUDA's number 13000.
@@ -117,7 +113,7 @@ ContextEntries context(const Options& options) {
       {"compiler_flags", kCompilerFlags},
       {"cpu", fixtures::cpu_model()},
       {"cpu_capability", at::get_cpu_capability()},
-      {"affinity", affinity()},
+      {"affinity", fixtures::cpu_list(fixtures::usable_cpus())},
       {"openmp",
        environment({"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY",
                     "OMP_DYNAMIC", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT", "KMP_AFFINITY"})},
@@ -134,13 +130,14 @@ ContextEntries context(const Options& options) {
       {"fathom_samples", options.samples.empty() ? "off" : "on"},
       {"fathom_study",
        options.study ? std::string(kStudyNames[static_cast<std::size_t>(*options.study)]) : ""},
+      {"fathom_bucket_mb", options.ranks.empty() ? "" : in_short(options.bucket_mb)},
+      {"fathom_replay", std::to_string(options.replay)},
       {"repetitions", std::to_string(repetitions(options.google_benchmark))},
       {"seed", std::to_string(options.seed)},
       {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
       {"rom", options.data.rom.string()},
   };
   add_gpu(entries);
-  std::erase_if(entries, [](const auto& entry) { return entry.second.empty(); });
   return entries;
 }
 

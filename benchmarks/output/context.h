@@ -11,7 +11,8 @@ namespace fathom::benchmarks {
 
 using ContextEntries = std::vector<std::pair<std::string, std::string>>;
 
-/// The machine, build and settings of a run (docs/results.md).
+/// The machine, build and settings of a run (docs/results.md). The value of one that is unknown or
+/// not given is empty.
 ContextEntries context(const Options& options);
 
 /// The settings of a GPU that NVML reports, such as its power limit.

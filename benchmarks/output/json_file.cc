@@ -51,6 +51,11 @@ void replace_file(const std::string& path, const std::string& text) {
   }
 }
 
+bool is_plain_file(const std::string& path) {
+  std::error_code ignored;
+  return !std::filesystem::exists(path, ignored) || std::filesystem::is_regular_file(path, ignored);
+}
+
 JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -60,8 +65,7 @@ JsonFile::JsonFile(const std::string& path) : path_(path), part_(path) {
   if (fs::is_directory(path_, ignored))
     throw UsageError("--benchmark_out=" + path + ": is a directory, expected a file");
   // A pipe or a device cannot be replaced; each state of the file is written to it.
-  part_ =
-      fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored) ? path_ : part_of(path_);
+  part_ = is_plain_file(path_) ? part_of(path_) : path_;
   try {
     if (part_ != path_) write_file(part_, "");
   } catch (const std::runtime_error& error) {

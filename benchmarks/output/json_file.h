@@ -12,6 +12,10 @@ namespace fathom::benchmarks {
 /// Throws std::runtime_error with the reason.
 void replace_file(const std::string& path, const std::string& text);
 
+/// Whether `path` is a regular file or does not exist yet. Beside others, such as a pipe or
+/// /dev/null, the program writes no files.
+bool is_plain_file(const std::string& path);
+
 /// --benchmark_out in Google Benchmark's JSON. Every benchmark replaces the whole file, so that it
 /// is always valid, even after a crash. An earlier file is kept until the first row.
 class JsonFile {

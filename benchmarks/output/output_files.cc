@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/json.h"
@@ -10,24 +11,18 @@ namespace fathom::benchmarks {
 
 OutputFiles::OutputFiles(const Options& options, EarlierRun earlier)
     : warn_(options.data.warn),
+      resumes_(options.resume),
+      has_files_beside_(!options.out.empty() && is_plain_file(options.out)),
       earlier_(std::move(earlier)),
       out_(options.out),
       samples_path_(options.samples) {
   if (!out_.empty()) {
     json_.emplace(out_);
-    std::error_code none_there;  // of an earlier run
-    std::filesystem::remove(errors_path(), none_there);
-    std::filesystem::remove(out_ + ".explain.json", none_there);
-    if (options.resume) {
-      choices_ = finished_choices(kernels_path(out_), earlier_);
-    } else {
-      std::filesystem::remove(kernels_path(out_), none_there);
-      if (samples_path_.empty()) std::filesystem::remove(out_ + ".samples.jsonl", none_there);
-    }
+    if (resumes_) choices_ = finished_choices(kernels_path(out_), earlier_);
   }
   if (!samples_path_.empty()) {
-    if (options.resume) keep_finished_samples(samples_path_, earlier_);
-    samples_.open(samples_path_, options.resume ? std::ios::app : std::ios::trunc);
+    if (resumes_) keep_finished_samples(samples_path_, earlier_);
+    samples_.open(samples_path_, std::ios::app);
     if (!samples_) throw UsageError("--fathom_samples=" + samples_path_ + ": cannot be written");
   }
 }
@@ -37,15 +32,14 @@ void OutputFiles::begin(const Context& context) {
 }
 
 void OutputFiles::add(const RowResult& result) {
-  if (json_) {
-    if (result.failure) write_failure(*result.failure);
-  }
+  if (!std::exchange(begun_, true)) remove_earlier();
+  if (result.failure && has_files_beside_) write_failure(*result.failure);
   if (!result.samples.empty()) {
     samples_ << result.samples;
     if (!samples_.flush()) throw std::runtime_error(samples_path_ + ": cannot be written");
   }
   if (!json_) return;
-  if (result.choice) {
+  if (result.choice && has_files_beside_) {
     choices_[result.row->name] = *result.choice;
     replace_file(kernels_path(out_), choices_json(choices_));
   }
@@ -56,6 +50,18 @@ void OutputFiles::add(const RowResult& result) {
 void OutputFiles::end() {
   if (json_ && !measured_ && earlier_.rows.empty() && std::filesystem::is_regular_file(out_))
     warn_("no row was measured; " + out_ + " is of an earlier run");
+}
+
+void OutputFiles::remove_earlier() {
+  namespace fs = std::filesystem;
+  std::error_code none_there;
+  if (!samples_path_.empty() && !resumes_) fs::resize_file(samples_path_, 0, none_there);
+  if (!has_files_beside_) return;
+  fs::remove(errors_path(), none_there);
+  fs::remove(out_ + ".explain.json", none_there);
+  if (resumes_) return;
+  fs::remove(kernels_path(out_), none_there);
+  if (samples_path_.empty()) fs::remove(out_ + ".samples.jsonl", none_there);
 }
 
 void OutputFiles::write_failure(const RowResult::Run& run) {

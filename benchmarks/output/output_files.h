@@ -26,11 +26,16 @@ class OutputFiles final : public ResultSink {
   void end() override;
 
  private:
+  /// Removes what an earlier run has left beside its file.
+  void remove_earlier();
   void write_failure(const RowResult::Run& run);
   std::string errors_path() const { return out_ + ".errors.jsonl"; }
 
+  bool begun_ = false;
   bool measured_ = false;
   fixtures::MessageCallback warn_;
+  bool resumes_;
+  bool has_files_beside_;
   EarlierRun earlier_;
   std::optional<JsonFile> json_;
   std::string out_;

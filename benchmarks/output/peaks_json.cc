@@ -8,6 +8,7 @@
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
 #include "fixtures/machine/cpus.h"
+#include "ops/kernels/cuda/library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -94,6 +95,12 @@ std::map<std::string, Peak> read_peaks(const std::string& path) {
   if (cpu != context.end() && cpu->second != fixtures::cpu_model()) {
     throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + cpu->second +
                      ", this machine is " + fixtures::cpu_model());
+  }
+  const auto gpu = context.find("gpu");
+  const ops::CudaLibrary* cuda = ops::cuda_library();
+  if (gpu != context.end() && cuda != nullptr && gpu->second != cuda->device().name) {
+    throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + gpu->second +
+                     ", the GPU of this run is " + cuda->device().name);
   }
   for (const auto& [key, value] : context) {
     if (!key.starts_with("peak_")) continue;

@@ -88,7 +88,10 @@ void add_runs(const std::vector<Run>& runs, RowResult& result) {
   std::vector<Run> measured;
   for (const auto& run : runs) measured.push_back(cleaned(run));
   const auto op_types = op_type_rows(measured, result.repetitions);
-  if (result.row->samples) result.samples += sample_lines(measured, result.repetitions);
+  // Once a row: its aggregates come in a second call, and alone with
+  // --benchmark_report_aggregates_only.
+  if (result.row->samples && result.runs.empty())
+    result.samples += sample_lines(measured, result.repetitions);
   result.runs.insert(result.runs.end(), measured.begin(), measured.end());
   result.runs.insert(result.runs.end(), op_types.begin(), op_types.end());
 }

@@ -11,7 +11,7 @@ using Run = benchmark::BenchmarkReporter::Run;
 }  // namespace
 
 std::string sample_lines(const std::vector<Run>& runs, std::span<const TimedPass> repetitions) {
-  if (runs.empty() || runs.front().run_type != Run::RT_Iteration) return {};
+  if (runs.empty()) return {};
   const auto& name = runs.front().run_name;
   const std::string row = name.str();
   std::string lines;

@@ -11,6 +11,10 @@
 namespace fathom::benchmarks {
 namespace {
 
+/// How long a rank waits for its next command, while rank 0 runs rows without it. A lost rank 0
+/// closes its connections at once, unless its host is lost, too.
+constexpr std::chrono::hours kRest{24};
+
 /// What a rank holds for the row that runs.
 struct Work {
   std::unique_ptr<RankTask> task;
@@ -59,11 +63,12 @@ auto with_rank_0(Work work) {
 
 int follow(const fixtures::Place& place, const Options& options, const std::vector<Row>& rows) {
   const auto timeout = milliseconds(options.rank_seconds);
-  const auto a_row = milliseconds(options.limit_seconds);
   const auto store = fixtures::RankStore::connect(place.address, place.port, timeout,
                                                   place.has_store ? place.attempt : "");
   store.set(facts_key(place.rank), text(own_facts(options, rows)));
-  const std::string refusal = store.get(kRefusalKey);
+  // Rank 0 waits for each of the others in turn.
+  const std::string refusal =
+      with_rank_0([&] { return store.get(kRefusalKey, timeout * place.size); });
   if (!refusal.empty()) {
     store.set(refused_key(place.rank), "");
     throw std::runtime_error("rank 0 ends the run: " + refusal);
@@ -77,7 +82,7 @@ int follow(const fixtures::Place& place, const Options& options, const std::vect
   const fixtures::Group control(store, control_options);
   Work work{.task = nullptr, .store = store, .options = control_options};
   for (;;) {
-    const Command command = read_command(with_rank_0([&] { return control.receive(0, a_row); }));
+    const Command command = read_command(with_rank_0([&] { return control.receive(0, kRest); }));
     if (command.order == Order::kEnd) return static_cast<int>(command.number);
     if (command.order == Order::kRest) continue;
     if (command.order == Order::kForget) {

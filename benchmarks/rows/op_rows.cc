@@ -17,7 +17,11 @@ using ops::Backend;
 /// Whether `kernels` replace operators of this op type.
 bool replaces(const ops::KernelSet& kernels, Device device, const ops::OpType& type) {
   const auto& operators = kernels.operators.at(device);
-  const auto replaced = [&](std::string_view op) { return operators.contains(std::string(op)); };
+  const auto replaced = [&](std::string_view op) {  // in any overload
+    return std::any_of(operators.begin(), operators.end(), [&](const std::string& one) {
+      return std::string_view(one).substr(0, one.find('.')) == op;
+    });
+  };
   return std::any_of(type.aten.begin(), type.aten.end(), replaced) ||
          std::any_of(type.aten_parts.begin(), type.aten_parts.end(), replaced);
 }

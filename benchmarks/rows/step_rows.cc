@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "benchmarks/error.h"
+#include "benchmarks/machine/process_tuning.h"
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/model_task.h"
@@ -80,7 +81,11 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
 }
 
 /// Options of the process that runs a tuned step.
-const std::vector<std::string> kTunedSwitches{"--fathom_mkl=native", "--fathom_malloc=tuned"};
+std::vector<std::string> tuned_switches() {
+  std::vector<std::string> switches{"--fathom_malloc=tuned"};
+  if (mkl_asks_for_vendor()) switches.emplace_back("--fathom_mkl=native");
+  return switches;
+}
 
 /// Earlier choices of steps on backend:tuned, with the message where a row has none.
 struct Recorded {
@@ -129,7 +134,7 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
             .precision = step.precision,
             .backend = on,
             .own_process = kernels != nullptr,
-            .switches = backend == Backend::kTuned ? kTunedSwitches : std::vector<std::string>(),
+            .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
             .make =
                 [&workload, step, graph, kernels, recorded](const Row& row) {
                   const bool chooses = kernels != nullptr && kernels->chooses;

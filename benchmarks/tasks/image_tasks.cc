@@ -2,6 +2,7 @@
 // ImageNet file. A step of these tasks is 64 images on the intra-op threads.
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -36,7 +37,8 @@ File synthetic_file(uint64_t seed) {
                           40 * std::sin(down * static_cast<double>(y));
       const double noise = random.uniform(-44, 44);
       for (int channel = 0; channel < 3; ++channel) {
-        picture.pixels.push_back(static_cast<uint8_t>(wave + noise - 4 * channel));
+        const double value = std::clamp(wave + noise - 4 * channel, 0.0, 255.0);
+        picture.pixels.push_back(static_cast<uint8_t>(value));
       }
     }
   }

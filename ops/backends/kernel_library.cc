@@ -71,8 +71,9 @@ std::set<std::string> kernels() {
     for (std::string line; std::getline(state, line);) {
       for (const auto& [device, key] : kKeys) {
         if (!line.starts_with(std::string(key) + ": ")) continue;
-        all.insert(std::string(name(device)) + ' ' + op.name.substr(kNamespace.size()) + ' ' +
-                   line);
+        const std::string overload = (op.overload_name.empty() ? "" : ".") + op.overload_name;
+        all.insert(std::string(name(device)) + ' ' + op.name.substr(kNamespace.size()) + overload +
+                   ' ' + line);
       }
     }
   }

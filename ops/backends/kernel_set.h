@@ -13,7 +13,7 @@ namespace fathom::ops {
 /// Kernels that a process can run in place of LibTorch's.
 struct KernelSet {
   std::string name;  ///< the backend of its rows
-  /// The operators that they implement, without "aten::" and overload, as "addmm".
+  /// The operators that they implement, as "addmm" or "add.Tensor".
   std::map<fixtures::Device, std::set<std::string>> operators = {};
   /// Whether it chooses kernels by timing them in the first steps.
   bool chooses = false;

@@ -74,6 +74,11 @@ void ReplacedOperator::choose(int round) {
 
 void ReplacedOperator::keep_chosen() {
   for (auto& [key, calls] : calls_) {
+    if (forward() != nullptr) {  // the next call makes what the chosen forward pass needs
+      for (const auto& one : replacements_) {
+        if (one.forget != nullptr) one.forget(key);
+      }
+    }
     if (!calls.timed) continue;
     calls.kernels.drop_if([&](int kernel) {
       if (kernel == kLibTorch || backend(kernel) == calls.chosen->kernel) return false;

@@ -82,7 +82,8 @@ class Op {
 struct ObservedCall {
   std::string_view name;
   c10::ArrayRef<const c10::IValue> arguments;
-  bool backward = false;  ///< inside a node of the backward pass
+  bool backward = false;           ///< inside a node of the backward pass
+  std::string_view overload = {};  ///< "out" of aten::mm.out
 };
 
 /// An op that a call was matched to: its pass and its shape.

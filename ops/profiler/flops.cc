@@ -66,8 +66,11 @@ class FlopsCounter final : public Observer {
     const bool node = event.what == Event::What::kNode;
     if (const std::string choice = choice_of(event.call); !choice.empty()) choices_.insert(choice);
     constexpr std::string_view kNamespace = "aten::";
-    if (event.what != Event::What::kNode && event.call.name.starts_with(kNamespace))
-      operators_.emplace(event.call.name.substr(kNamespace.size()));
+    if (event.what != Event::What::kNode && event.call.name.starts_with(kNamespace)) {
+      std::string name(event.call.name.substr(kNamespace.size()));
+      if (!event.call.overload.empty()) name.append(".").append(event.call.overload);
+      operators_.insert(std::move(name));
+    }
     const Match found = matcher_.match(event);
     Open open;
     if (node && event.scope >= 0) {

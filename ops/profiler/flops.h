@@ -12,7 +12,7 @@ struct StepFlops {
   double flops = 0;  ///< an add or a multiply counts one; taps that fall on padding don't count
   double macs = 0;   ///< multiply-adds of the forward pass, padding counted: the papers' convention
   std::set<std::string> choices;    ///< such as "ctc:cudnn": the implementation that LibTorch chose
-  std::set<std::string> operators;  ///< of LibTorch, without "aten::"
+  std::set<std::string> operators;  ///< of LibTorch, as "mm" or "mm.out"
 };
 
 /// Runs `step` once and sums Op::cost of the ops of the classes matrix and convolution that run on

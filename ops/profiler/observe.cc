@@ -72,7 +72,7 @@ class Events {
 
   Event event_of(const at::RecordFunction& function) {
     Event event{.what = Event::What::kOp,
-                .call = {function.name(), function.inputs(), backward_},
+                .call = {function.name(), function.inputs(), backward_, function.overload_name()},
                 .node = next_node()};
     if (is_scope(function)) {
       open_.push_back(&scopes_[event.node]);  // replaces a scope that created no node

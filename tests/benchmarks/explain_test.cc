@@ -140,6 +140,16 @@ TEST_F(Explain, SavesNoMoreThanTheStepSpends) {
   EXPECT_NE(words.find("which bounds the saving"), std::string::npos);
 }
 
+TEST_F(Explain, BoundsNoSavingByAProfileThatContradictsTheStep) {
+  profiled.shapes[1].seconds -= 2 * 100e-6;
+  step_us = 5000;
+  double saved = 0;
+  for (const auto& one : findings(explained(), 9)) {
+    if (one.words.find("grad") != std::string::npos) saved += one.saving_us;
+  }
+  EXPECT_NEAR(saved, 130, 1e-9);
+}
+
 TEST_F(Explain, ReportsLinesThatTakeLongerInTheStep) {
   step_us = 1500;
   call("relu", OpClass::kElementwise, {"relu/conv1/forward"}, 500e-6);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -117,6 +118,29 @@ TEST_F(Reports, MayHaveAggregatesOnly) {
   reporter.ReportRuns(mean(0, 2));
   reporter.ReportRuns(mean(1, 2));
   EXPECT_EQ(sink.results.size(), 2U);
+}
+
+TEST_F(Reports, WithAggregatesOnlyHaveTheSamplesOfAllRepetitions) {
+  rows[0].samples = true;
+  for (const double us : {3, 4}) {
+    TimedPass timed = pass(us);
+    timed.samples = {.us = {us}};
+    records[0].passes.push_back(timed);
+  }
+  reporter.ReportRuns(mean(0, 2));
+  const std::string& lines = sink.results.at(0).samples;
+  EXPECT_NE(lines.find("\"repetition\":0"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("\"repetition\":1"), std::string::npos) << lines;
+}
+
+TEST_F(Reports, HaveTheirSamplesOnce) {
+  rows[0].samples = true;
+  records[0].passes = {pass(3), pass(4)};
+  for (auto& timed : records[0].passes) timed.samples = {.us = {5}};
+  reporter.ReportRuns(repeated(0, 2));
+  reporter.ReportRuns(mean(0, 2));
+  const std::string& lines = sink.results.at(0).samples;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;
 }
 
 TEST_F(Reports, KeepRowsWithoutAggregates) {

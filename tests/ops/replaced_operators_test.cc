@@ -143,6 +143,22 @@ TEST(ReplacedOperators, OfAGradientEndWithTheForwardPass) {
   });
 }
 
+int forgotten = 0;
+
+TEST(ReplacedOperators, OfAGradientForgetWhatTheChoiceLeft) {
+  in_own_process([] {
+    Replacement gradient{"sinh", fast};
+    gradient.forward = "cosh";
+    gradient.forget = [](const CallKey& /*key*/) { ++forgotten; };
+    replace_operators({{"cosh", fast}, gradient}, Choice::kFastest);
+    call_cosh(at::zeros({4}));
+    at::sinh(at::zeros({4}));
+    at::sinh(at::zeros({5}));
+    end_choice(/*round=*/0);
+    EXPECT_EQ(forgotten, 2);
+  });
+}
+
 TEST(ReplacedOperators, FallBackToLibTorch) {
   in_own_process([] {
     replace_operators({{"cosh", fast}}, Choice::kFirst);

@@ -30,6 +30,11 @@ at::Tensor addmm(const at::Tensor& c, const at::Tensor& a, const at::Tensor& b,
   return has("wrong") ? at::zeros_like(sum) : sum;
 }
 
+at::Tensor& addmm_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor& b,
+                      const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  return out.copy_(addmm(c, a, b, beta, alpha));
+}
+
 at::Tensor unary(const at::Tensor& a) { return a; }
 
 }  // namespace
@@ -38,6 +43,8 @@ TORCH_LIBRARY_IMPL(aten, CPU, m) {
   if (has("crashes_at_load")) std::raise(SIGSEGV);
   if (has("unused")) {
     m.impl("cosh", unary);
+  } else if (has("overload")) {
+    m.impl("addmm.out", addmm_out);
   } else if (has("misfits")) {
     m.impl("addmm", unary);
   } else if (!has("registers_nothing")) {

@@ -1,8 +1,11 @@
 """Files that options name are not overwritten by others, and no unfinished one is left."""
 
+import pathlib
+import subprocess
+
 import pytest
 
-from program import ONE_ROW, QUICK, run
+from program import ONE_ROW, PROGRAM, QUICK, run
 
 
 @pytest.mark.parametrize("read", ["shapes", "peaks"])
@@ -58,3 +61,25 @@ def test_a_new_run_removes_what_earlier_ones_left_beside_its_file(tmp_path):
         (tmp_path / f"out.json.{kind}").write_text("old")
     assert run(*ONE_ROW, f"--benchmark_out={out}").returncode == 0
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_run_that_ends_before_its_first_row_keeps_what_earlier_ones_left(tmp_path):
+    out = tmp_path / "out.json"
+    beside = [tmp_path / f"out.json.{kind}" for kind in ("errors.jsonl", "samples.jsonl")]
+    for file in beside:
+        file.write_text("old")
+    command = [PROGRAM, *ONE_ROW, f"--benchmark_out={out}", f"--fathom_samples={beside[1]}"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(tmp_path.glob("*.part")):  # the files are open, and the peaks are measured
+        assert process.poll() is None
+    process.kill()
+    process.wait()
+    assert [file.read_text() for file in beside] == ["old", "old"]
+
+
+def test_a_failure_beside_a_device_leaves_no_file(tmp_path):
+    (tmp_path / "data").mkdir()
+    failing = ["--fathom_device=cpu", "--benchmark_filter=^autoenc/infer", "--fathom_batch=2"]
+    result = run(*failing, f"--fathom_data={tmp_path / 'data'}", "--benchmark_out=/dev/null")
+    assert result.returncode == 4
+    assert not pathlib.Path("/dev/null.errors.jsonl").exists()

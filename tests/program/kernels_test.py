@@ -57,11 +57,12 @@ def test_backend_selects_the_library(tmp_path, library):
     assert set(measured(out)) == {STEP + "none", OP + "none"}
 
 
-def test_a_step_that_calls_none_of_its_operators_says_so(tmp_path, library):
+@pytest.mark.parametrize("library_of", ["unused", "overload"])
+def test_a_step_that_calls_none_of_its_operators_says_so(tmp_path, library, library_of):
     out = tmp_path / "out.json"
-    result = run(*ROWS, f"--fathom_kernels={library('unused')}", f"--benchmark_out={out}")
+    result = run(*ROWS, f"--fathom_kernels={library(library_of)}", f"--benchmark_out={out}")
     assert result.returncode == 0, result.stderr
-    assert measured(out)[STEP + "unused"]["label"] == "replaced:nothing"
+    assert measured(out)[STEP + library_of]["label"] == "replaced:nothing"
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,19 @@ def test_in_this_process_it_runs_alone(tmp_path, library):
     )
     assert result.returncode == 0, result.stderr
     assert measured(out)[STEP + "none"]["label"] == "replaced:addmm"
+
+
+def test_a_tuned_step_in_this_process_needs_its_options():
+    step = [
+        *QUICK,
+        "--fathom_batch=4",
+        f"--benchmark_filter=^{STEP}tuned",
+        "--fathom_isolate=false",
+    ]
+    refused = run(*step, "--fathom_backend=tuned")
+    assert refused.returncode == 2 and "tuned needs --fathom_malloc=tuned" in refused.stderr
+    options = ["--fathom_malloc=tuned", "--fathom_mkl=native"]
+    assert run(*step, "--fathom_backend=tuned", *options).returncode == 0
 
 
 @pytest.mark.parametrize("backends", [(), ("--fathom_backend=onednn",)])
@@ -296,13 +310,15 @@ def test_a_file_without_choices_is_refused(tmp_path):
 
 
 def test_explain_shows_what_tuned_chose(tmp_path):
-    out = tmp_path / "out.json"
-    explain = ["--fathom_explain=autoenc/train", "--fathom_backend=tuned"]
+    out, empty = tmp_path / "out.json", tmp_path / "empty.json"
+    empty.write_text('{"rows": []}')
+    explain = ["--fathom_explain=autoenc/train", "--fathom_backend=onednn,tuned"]
+    explain.append(f"--fathom_kernel_choice={empty}")  # of which the step on oneDNN knows nothing
     result = run(*QUICK, *explain, f"--benchmark_out={out}")
     assert result.returncode == 0, result.stderr
     (explanation,) = read_json(f"{out}.explain.json")["explanations"]
-    (other,) = explanation["others"]
-    assert other["backend"] == "tuned"
+    onednn, other = explanation["others"]
+    assert onednn["backend"] == "onednn" and other["backend"] == "tuned"
     assert other["pct_of_step"] == pytest.approx(100 * other["step_us"] / explanation["step_us"])
     text = result.stdout
     assert "\nthe step on other kernels" in text and "\ntuned: contiguous; of " in text

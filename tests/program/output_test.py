@@ -61,6 +61,7 @@ def test_context_has_versions_machine_and_settings(tmp_path):
         "caches",
     ):
         assert context[key], key
+    assert "rom" not in context, "not given"
     assert context["seed"] == "7" and context["data"] == "synthetic"
     assert "--fathom_seed=7" in context["command_line"]
 

@@ -290,6 +290,17 @@ ONE = "--benchmark_filter=^memnet/train/.*ranks:"
 
 @needs_two_cores
 class TestLauncher:
+    def test_rows_in_processes_of_their_own_run_without_ranks(self, tmp_path):
+        port, out = free_port(), tmp_path / "out.json"
+        rows = "--benchmark_filter=^memnet/train/.*(ranks:|backend:onednn)"
+        options = [rows, "--fathom_ranks=2", "--fathom_backend=torch,onednn"]
+        options.append(f"--benchmark_out={out}")
+        processes = [launched(rank, port, *options) for rank in (0, 1)]
+        outputs = [process.communicate(timeout=120) for process in processes]
+        assert [process.returncode for process in processes] == [0, 0], outputs
+        onednn = MEMNET.format(2).replace("/ranks:2", "").replace("torch", "onednn")
+        assert set(rows_of(out)) == {MEMNET.format(2), onednn}
+
     def test_ranks_join_by_the_variables(self, tmp_path):
         port, out = free_port(), tmp_path / "out.json"
         processes = [launched(rank, port, ONE, f"--benchmark_out={out}") for rank in (0, 1)]

@@ -107,3 +107,12 @@ def test_another_setting_is_refused(tmp_path, whole, setting, found):
 def test_it_needs_an_output_file(arguments, found):
     result = run("--fathom_resume", *arguments)
     assert result.returncode == 2 and found in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_setting_that_is_no_longer_given_is_refused(tmp_path, whole):
+    document = json.loads(whole[0])
+    document["context"]["rom"] = "pong.bin"
+    (tmp_path / "out.json").write_text(json.dumps(document))
+    result = resume(tmp_path)
+    assert result.returncode == 2
+    assert "was measured with rom 'pong.bin', now it is ''" in result.stderr
