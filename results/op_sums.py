@@ -40,12 +40,12 @@ def split(benchmarks):
     """
     steps, inside = {}, collections.defaultdict(dict)
     for one in sorted(benchmarks, key=lambda one: kind(one.name) == "inside"):  # after the steps
-        mode, found = one.name.split("/")[1:2], tokens(one.name)
+        found = tokens(one.name)
         if kind(one.name) not in ("step", "inside") or found["device"] != "cpu":
             continue
         if found["backend"] != TORCH:
             continue  # its step runs other kernels than the op rows of `step_ops`
-        key = setting(one.name), *mode
+        key = setting(one.name), one.name.split("/")[1]
         if kind(one.name) == "step":
             steps.setdefault(key, (found["batch"], one.us))
         elif key in steps and found["batch"] == steps[key][0]:

@@ -116,7 +116,7 @@ def workloads(path, benchmarks):
     steps, sizes = {}, {}
     for one in benchmarks:
         parts = one.name.split("/")
-        if "/ranks:" not in one.name:
+        if "/ranks:" not in one.name or kind(one.name) == "other":
             continue
         ranks_of(path, one)
         if kind(one.name) == "step" and parts[1] == "train":

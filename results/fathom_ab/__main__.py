@@ -39,6 +39,7 @@ def main():
         Program(path, passed, arguments.limit_seconds) for path in (arguments.a, arguments.b)
     ]
     files = [arguments.output / name for name in ("a.json", "b.json")]
+    rows = []
     try:
         make_folder(arguments.output)
         rows = common(programs)
@@ -51,7 +52,7 @@ def main():
         return 2
     except KeyboardInterrupt:
         held = f"{files[0]} and {files[1]} hold the finished rows"
-        if not files[1].exists():
+        if not rows or not files[1].exists():
             held = "no row is finished"
         print(f"\nab: interrupted; {held}", file=sys.stderr)
         return 130

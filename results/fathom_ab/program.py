@@ -1,6 +1,5 @@
 """One of the two programs: lists its rows and runs one row."""
 
-import contextlib
 import json
 import pathlib
 import re
@@ -61,8 +60,11 @@ class Program:
             return [], error.reason
         context, entries = {}, []
         if out.exists() and out.stat().st_size:
-            with contextlib.suppress(RunError):  # truncated: the program crashed
+            try:
                 context, entries = document(out, text_of(out))
+            except RunError:
+                if not ended.returncode:
+                    raise
         # A round is one repetition: of a program that repeats a row by itself, the last one counts.
         measured = {
             entry["run_name"]: entry

@@ -21,7 +21,7 @@ from fathom_gate.rows import FASTEST, MEAN, Rows, read, same_machine, shared_blo
 from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import expect_distinct, replace
-from fathom_runs.source import RunError
+from fathom_runs.source import EXPECTED, RunError
 
 
 FIELDS = (FASTEST, "p50_us", MEAN)
@@ -69,7 +69,10 @@ def expect_other_runs(arguments):
 def compare(arguments):
     files = read([arguments.base, arguments.new, *arguments.noise], arguments.by)
     base, new, *others = (chosen(rows, arguments.filter) for rows in files)
-    settings = same_machine(base, new)
+    for one in (base, *others):
+        if not one.times:
+            raise RunError(f"{one.path}: no measured row, {EXPECTED}")
+    settings = same_machine(base, new) if new.times else []
     for other in others:
         settings += [f"{other.path}: {one}" for one in same_machine(base, other)]
     has_common = not base.times.keys().isdisjoint(new.times)

@@ -14,6 +14,7 @@ from fathom_runs.words import disturbed_words
 
 FASTEST = "min_us"  # fastest sample of a repetition; interference only slows a sample
 MEAN = "real_time"  # every row has it
+NOTHING = '{"context": {}, "benchmarks": []}'
 MAX_ROUNDS = 1000  # of results/ab
 
 
@@ -55,13 +56,18 @@ class Rows:
 
 def read(paths, by):
     """Reads files that are compared. The times of a row are of the same field in all files. Raises RunError."""
-    files = [benchmarks.parsed(path, text_of(path)) for path in paths]
+    files = [benchmarks.parsed(path, text(path)) for path in paths]
     same = {}
     for found in files:
         for one in found.measured:
             same.setdefault(one.name, []).append(one)
     fields = {name: field_of(rows, by) for name, rows in same.items()}
     return [rows_of(path, found, fields) for path, found in zip(paths, files)]
+
+
+def text(path):
+    """The content of a file. A run of which every row failed has an errors file only."""
+    return text_of(path) if path.exists() or not failures(path) else NOTHING
 
 
 def rows_of(path, found, fields):

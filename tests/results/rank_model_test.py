@@ -182,6 +182,7 @@ def test_bad_input_is_one_line(tmp_path):
         good.replace('"gradient_bytes": 40000000', '"gradient_bytes": 0'): "is 0, expected more",
         good.replace("ranks:1", "ranks:0"): "has ranks:0, expected",
         good.replace("ranks:1", "ranks:many"): "lacks a valid 'ranks', expected",
+        good.replace("vgg/train/", "other/ranks:many/"): "no training step with ranks",
         good.replace("/threads:1", ""): "lacks a valid 'threads', expected",
     }
     for text, found in cases.items():

@@ -258,3 +258,10 @@ def test_a_row_that_fails_leaves_the_others(tmp_path, name, reason):
     assert f"ab: {program}: {name}: {reason}" in result.stderr.splitlines()
     rows = read_json(tmp_path / "out/a.json")["benchmarks"]
     assert {row["run_name"] for row in rows} == {"BM_fast"}
+
+
+def test_a_program_of_which_every_row_fails_fails_the_gate(tmp_path):
+    programs = fake(tmp_path / "a", BM_fast=10), fake(tmp_path / "b", BM_fast=None)
+    result = ab(*programs, "-o", tmp_path / "out", "--rounds=5")
+    assert result.returncode == 1, result.stderr
+    assert "VANISHED  BM_fast: exit code 1: no such device" in result.stdout.splitlines()

@@ -5,7 +5,9 @@ import json
 import made_up_run as made_up
 import pytest
 from gated import MEMNET, SUFFIX, VGG, base, classes, run, verdict
-from program import gate
+from program import gate, refusals
+
+refused = refusals("gate")
 
 
 def test_vanished_rows_fail_the_gate_with_their_reason(tmp_path, base):
@@ -75,8 +77,7 @@ def test_a_filter_applies_to_both_runs(tmp_path, base):
 
 
 def all_failed(path):
-    """A run of which every row failed."""
-    made_up.write(path, {"context": made_up.context(), "benchmarks": []})
+    """What is left of a run of which every row failed: fathom_bench writes no JSON without a row."""
     reasons = [
         {"name": one + SUFFIX, "repetition": 0, "reason": "no memory"} for one in (VGG, MEMNET)
     ]
@@ -85,13 +86,15 @@ def all_failed(path):
     return path
 
 
-def test_a_run_of_which_every_row_failed_fails_the_gate(tmp_path, base):
-    result = gate(base, all_failed(tmp_path / "new.json"))
+@pytest.mark.parametrize("chosen", [(), ("--filter=^vgg/train",)])
+def test_a_run_of_which_every_row_failed_fails_the_gate(tmp_path, base, chosen):
+    result = gate(base, all_failed(tmp_path / "new.json"), *chosen)
     assert result.returncode == 1, result.stderr
     assert f"VANISHED  {VGG}: no memory" in result.stdout.splitlines()
     assert result.stdout.splitlines()[-1].startswith("regression: ")
 
 
-def test_a_filter_of_rows_that_all_failed_fails_the_gate(tmp_path, base):
-    result = gate(base, all_failed(tmp_path / "new.json"), "--filter=^vgg/train")
-    assert result.returncode == 1 and "1 row vanished" in result.stdout.splitlines()[-1]
+def test_a_base_or_noise_of_which_every_row_failed_is_refused(tmp_path, base):
+    failing, new = all_failed(tmp_path / "failing.json"), run(tmp_path / "new.json", 2)
+    for files in ([failing, new], [base, new, f"--noise={failing}"]):
+        assert f"{failing}: no measured row, expected" in refused(*files)
