@@ -184,6 +184,8 @@ class OpTask final : public Task {
       }
     }
     for (const auto& [storage, bytes] : memory) all.working_set += bytes;
+    all.working_set -=
+        op_->untouched_bytes(options_.precision) * static_cast<double>(instances_.size());
     if (const auto* kernel = instances_[0].kernel.get(); kernel != nullptr) {
       all.label = kernel->implementation();
       for (const auto& figure : kernel->counters()) all.counters.push_back(figure);

@@ -136,7 +136,11 @@ Tensors Op::exact(const Tensors& inputs) const {
 
 void Op::check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision precision,
                const Call& reference) const {
-  expect_close(outputs, reference(), precision, tolerance_factor(precision));
+  const Tensors expected = reference();
+  const double factor = tolerance_factor(precision);
+  expect_close(outputs, expected, precision, factor);
+  // So wide a limit, for the sums of the most frequent words, holds for zeros, too.
+  if (factor * tolerance(precision) > 0.5) expect_small_error(outputs, expected, precision);
 }
 
 }  // namespace fathom::ops

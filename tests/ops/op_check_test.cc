@@ -1,11 +1,13 @@
 // What an op's check of its results accepts and refuses, and the inputs that it takes.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -55,6 +57,32 @@ TEST(SortCheck, RefusesIndicesOfOtherElements) {
     refuses(right[0], right[1].slice(1, 0, 2));
     refuses(right[0], right[1].to(at::kInt));
   }
+}
+
+TEST(SortCheck, RefusesAnUnstableSortOfAStableOne) {
+  const at::Tensor x = at::zeros({1, 3});
+  const at::Tensor turned = at::arange(3).flip(0).unsqueeze(0);
+  const std::string sizes = R"("sizes": [1, 3], "dim": 1)";
+  make_op("sort", kForward, '{' + sizes + '}')->check({x}, {x, turned}, Precision::kFp32);
+  const auto stable = make_op("sort", kForward, '{' + sizes + R"(, "stable": true})");
+  EXPECT_THROW(stable->check({x}, {x, turned}, Precision::kFp32), std::runtime_error);
+}
+
+TEST(EmbeddingCheck, RefusesAGradientOfZerosInBf16) {
+  const auto op = make_op("embedding", kBackward, R"({"rows": 5000, "width": 4, "ids": 3000})");
+  const Tensors in = converted(op->inputs(3), at::kBFloat16, at::kCPU);
+  const Tensors right = op->call(in)();
+  op->check(in, right, Precision::kBf16);
+  EXPECT_THROW(op->check(in, {at::zeros_like(right[0])}, Precision::kBf16), std::runtime_error);
+}
+
+TEST(NmsCheck, AcceptsMoreBoxesThanABlockHolds) {
+  const auto op = make_op("nms", kForward, R"({"boxes": 2000, "max_overlap": 0.9})");
+  const Tensors in = op->inputs(3);
+  const at::Tensor kept = op->call(in)()[0];
+  ASSERT_GT(kept.size(0), 512);
+  op->check(in, {kept}, Precision::kFp32);
+  EXPECT_THROW(op->check(in, {kept.slice(0, 0, 600)}, Precision::kFp32), std::runtime_error);
 }
 
 TEST(NmsCheck, RefusesMissingSuperfluousAndUnorderedBoxes) {

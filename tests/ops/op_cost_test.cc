@@ -158,7 +158,11 @@ TEST(OpCost, CountsEveryOperandOnce) {
       {{"where", kForward, R"({"sizes": [3, 5], "number": true})"}, 0, 4.0 * 30 + 15},
       {{"sort", kForward, R"({"sizes": [3, 5], "dim": 1})"}, 0, 4.0 * 30 + 8 * 15},
       {{"top_k", kForward, R"({"sizes": [3, 5], "dim": 1, "k": 2})"}, 0, 4.0 * (15 + 6) + 8 * 6},
-      {{"gather", kForward, R"({"sizes": [5, 4], "picks": 1})"}, 0, 4.0 * 10 + 8 * 5}};
+      {{"gather", kForward, R"({"sizes": [5, 4], "picks": 1})"}, 0, 4.0 * 10 + 8 * 5},
+      // What is picked several times is read once.
+      {{"gather", kForward, R"({"sizes": [5, 4], "picks": 9})"}, 0, 4.0 * (45 + 20) + 8 * 45},
+      {{"embedding", kForward, R"({"rows": 2, "width": 3, "ids": 7})"}, 0, 4.0 * (21 + 6) + 8 * 7},
+      {{"index", kForward, R"({"sizes": [1, 2, 3], "picks": 7})"}, 0, 4.0 * (21 + 6) + 8 * 7}};
   for (const auto& [op, flops, bytes] : known) {
     const Cost cost = make_op(op)->cost(fixtures::Precision::kFp32);
     EXPECT_EQ(cost.flops, flops) << case_name(op);

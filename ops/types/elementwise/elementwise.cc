@@ -32,6 +32,7 @@ struct ElementwiseShape {
       fields.sizes("other", y, x, "sizes");
       fields.flag("number", number);
     }
+    fields.require(!number || y == x, "\"number\" is true, expected no \"other\"");
     const bool fits = at::are_expandable(x, y);
     fields.require(fits, "\"other\" does not broadcast with \"sizes\"");
     if (rule->in_place == nullptr) return;

@@ -38,7 +38,7 @@ std::unique_ptr<Op> make_lstm_recurrence(Fields& fields, Pass pass) {
          return {h, last_c};
        },
        .outputs = 2,
-       .macs = elements({steps, n}) * weights,
+       .macs = elements({pass == Pass::kBackward ? steps - 1 : steps, n}) * weights,  // h is 0
        .read = read,
        .written = elements({steps + 1, n, width}),
        .gradients = read,

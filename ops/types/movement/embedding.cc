@@ -37,10 +37,10 @@ class Embedding final : public Op {
     if (pass_ == Pass::kBackward && shape_.sparse) return {.flops = 0, .bytes = 0};
     const auto looked_up = static_cast<double>(shape_.ids * shape_.width);
     const auto table = static_cast<double>(shape_.rows * shape_.width);
+    const double rows = pass_ == Pass::kForward ? std::min(looked_up, table) : table;
     return {.flops = 0,
             .bytes = kIndexBytes * static_cast<double>(shape_.ids) +
-                     element_bytes(precision) *
-                         (looked_up + (pass_ == Pass::kForward ? looked_up : table))};
+                     element_bytes(precision) * (looked_up + rows)};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {

@@ -26,8 +26,8 @@ class Gather final : public Op {
     const auto x = elements(sizes_);
     const auto y = elements(picked_);
     return {.flops = 0,
-            .bytes = kIndexBytes * y +
-                     element_bytes(precision) * (y + (pass_ == Pass::kForward ? y : x))};
+            .bytes = kIndexBytes * y + element_bytes(precision) *
+                                           (y + (pass_ == Pass::kForward ? std::min(x, y) : x))};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {
@@ -49,6 +49,10 @@ class Gather final : public Op {
     return [x = in[0], index = in[1], g = in[2]]() -> Tensors {
       return {at::gather_backward(g, x, 1, index, /*sparse_grad=*/false)};
     };
+  }
+
+  double tolerance_factor(fixtures::Precision /*precision*/) const override {
+    return pass_ == Pass::kForward ? 1 : summands({.sizes = sizes_, .picks = picked_[1]});
   }
 
  private:

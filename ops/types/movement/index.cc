@@ -32,11 +32,6 @@ double untouched(const Picks& shape) {
   return std::max(elements(shape.sizes) - elements(shape.picked()), 0.0);
 }
 
-/// Sums of many summands with a pick, in the type of the tensor.
-double summands(const Picks& shape) {
-  return 1 + std::sqrt(static_cast<double>(shape.picks) / static_cast<double>(shape.sizes[1]));
-}
-
 /// Picks whole slices along the second dimension. Forward: {x, index [picks]} gives {y}. Backward:
 /// {x, index, g}, with g of the shape of y, gives {dx}.
 class Index final : public Op {
@@ -49,7 +44,8 @@ class Index final : public Op {
     return {.flops = 0,
             .bytes = kIndexBytes * static_cast<double>(shape_.picks) +
                      element_bytes(precision) *
-                         (y + (pass_ == Pass::kForward ? y : elements(shape_.sizes)))};
+                         (y + (pass_ == Pass::kForward ? std::min(y, elements(shape_.sizes))
+                                                       : elements(shape_.sizes)))};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {
@@ -89,9 +85,10 @@ class IndexPut final : public Op {
 
   Cost cost(fixtures::Precision precision) const override {
     const double values = elements(shape_.index.picked());
+    const double x = std::min(values, elements(shape_.index.sizes));
     return {.flops = shape_.accumulate ? values : 0,
             .bytes = kIndexBytes * static_cast<double>(shape_.index.picks) +
-                     element_bytes(precision) * (shape_.accumulate ? 3 : 2) * values};
+                     element_bytes(precision) * (values + (shape_.accumulate ? 2 : 1) * x)};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {

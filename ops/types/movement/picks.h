@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "ops/core/fields.h"
@@ -25,5 +26,10 @@ struct Picks {
     return all;
   }
 };
+
+/// The tolerance factor of sums of many summands with a pick, in the type of the tensor.
+inline double summands(const Picks& shape) {
+  return 1 + std::sqrt(static_cast<double>(shape.picks) / static_cast<double>(shape.sizes[1]));
+}
 
 }  // namespace fathom::ops

@@ -56,7 +56,8 @@ class Sort final : public Op {
         forward_([dim = shape.dim, descending = shape.descending,
                   stable = shape.stable](const at::Tensor& x) {
           return stable ? at::sort(x, true, dim, descending) : at::sort(x, dim, descending);
-        }) {}
+        }),
+        stable_(shape.stable) {}
   Sort(const TopKShape& shape, Pass /*pass*/)
       : sizes_(shape.sizes),
         dim_(shape.dim),
@@ -82,10 +83,11 @@ class Sort final : public Op {
     };
   }
 
-  /// Of equal elements, any order of the indices is right.
+  /// Of equal elements, any order of the indices is right, unless the sort is stable.
   void check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
              const Call& reference) const override {
-    expect_close({outputs[0]}, {reference()[0]}, precision);
+    const Tensors expected = reference();
+    expect_close({outputs[0]}, {expected[0]}, precision);
     const at::Tensor indices = outputs[1].to(at::kCPU);
     if (indices.scalar_type() != at::kLong || indices.sizes() != outputs[0].sizes())
       throw std::runtime_error("the indices have another shape or type than expected");
@@ -97,6 +99,8 @@ class Sort final : public Op {
       throw std::runtime_error("an index is not that of its element");
     if (std::get<0>(indices.sort(dim_)).diff(1, dim_).eq(0).any().item<bool>())
       throw std::runtime_error("an index is there twice");
+    if (stable_ && !indices.equal(expected[1].to(at::kCPU)))
+      throw std::runtime_error("equal elements are not in their order, expected a stable sort");
   }
 
  private:
@@ -104,6 +108,7 @@ class Sort final : public Op {
   int64_t dim_;
   double chosen_;  ///< elements of the result
   std::function<std::tuple<at::Tensor, at::Tensor>(const at::Tensor& x)> forward_;
+  bool stable_ = false;
 };
 
 /// sort(x, dim, descending), sort(x, stable, dim, descending).

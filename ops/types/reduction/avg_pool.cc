@@ -31,6 +31,10 @@ struct AvgPoolShape {
     fields.flag("exclude_padding", exclude_padding);
     fields.require((adapted == kNone) != (windows.kernel == kNone),
                    "expected either \"output\" or \"kernel\"");
+    fields.require(!adaptive() || (windows.stride == kNone && windows.padding == kNone &&
+                                   !windows.ceil && !exclude_padding),
+                   "\"output\" is given, expected no \"stride\", \"padding\", \"ceil\" or "
+                   "\"exclude_padding\"");
     if (!adaptive()) windows.require_fit(fields, sizes);
   }
 

@@ -86,13 +86,17 @@ class Nms final : public Op {
     if (places.diff().le(0).any().item<bool>())
       throw std::runtime_error("the indices are not in the order of falling scores");
     const at::Tensor boxes = inputs[0].to(on_cpu);
-    const at::Tensor overlap = overlaps(boxes.index_select(0, kept), boxes);
-    const at::Tensor before = places.unsqueeze(1).lt(place.unsqueeze(0));
-    const at::Tensor beyond = overlap.gt(shape_.max_overlap + kRounding).logical_and(before);
-    if (beyond.index_select(1, kept).any().item<bool>())
-      throw std::runtime_error("two kept boxes overlap by more than the limit");
-    at::Tensor explained = overlap.gt(shape_.max_overlap - kRounding).logical_and(before).any(0);
-    explained.index_fill_(0, kept, true);
+    const at::Tensor explained = at::zeros({shape_.boxes}, at::kBool).index_fill_(0, kept, true);
+    constexpr int64_t kBlock = 256;  // kept boxes at once: each has an overlap with every box
+    for (int64_t first = 0; first < kept.size(0); first += kBlock) {
+      const auto block = [&](const at::Tensor& all) { return all.slice(0, first, first + kBlock); };
+      const at::Tensor overlap = overlaps(boxes.index_select(0, block(kept)), boxes);
+      const at::Tensor before = block(places).unsqueeze(1).lt(place.unsqueeze(0));
+      const at::Tensor beyond = overlap.gt(shape_.max_overlap + kRounding).logical_and(before);
+      if (beyond.index_select(1, kept).any().item<bool>())
+        throw std::runtime_error("two kept boxes overlap by more than the limit");
+      explained.logical_or_(overlap.gt(shape_.max_overlap - kRounding).logical_and(before).any(0));
+    }
     if (!explained.all().item<bool>())
       throw std::runtime_error("a box is missing that no kept box overlaps by the limit");
   }
