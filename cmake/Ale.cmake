@@ -3,6 +3,7 @@
 if(NOT FATHOM_ALE)
   return()
 endif()
+include(Download)
 include(Wheels)
 include(CheckCXXSourceCompiles)
 message(NOTICE "FATHOM_ALE: ALE is licensed under GPL-2.0-only. Don't distribute a program that is linked with it.")
@@ -19,36 +20,29 @@ function(fathom_build_ale prefix)
   file(REMOVE_RECURSE "${work}")
   set(url "https://files.pythonhosted.org/packages/2c/85/fffbe95501efc9ecf73e02fb62e7a99401e12dcb8217313016dd00b13cdc")
   fathom_say("Downloading and building ALE 0.11.2 (0.5 MB) into ${prefix}")
-  file(DOWNLOAD "${url}/ale_py-0.11.2.tar.gz" "${work}/source.tar.gz" TLS_VERIFY ON STATUS status)
-  list(POP_FRONT status failed error)
-  if(NOT failed)
-    file(SHA256 "${work}/source.tar.gz" hash)
-    if(NOT hash STREQUAL "cc6fed9d994d796d76b0d042fbe0a7101834faa55b5e70b1e1f14367ed9e2a8a")
-      set(failed 1)
-      set(error "${url}/ale_py-0.11.2.tar.gz has SHA-256 ${hash}, not the pinned one")
-    endif()
-  endif()
-  if(NOT failed)
+  fathom_download("${url}/ale_py-0.11.2.tar.gz" cc6fed9d994d796d76b0d042fbe0a7101834faa55b5e70b1e1f14367ed9e2a8a
+    "${work}/source.tar.gz" error)
+  if(NOT error)
     file(ARCHIVE_EXTRACT INPUT "${work}/source.tar.gz" DESTINATION "${work}")
-    set(launcher "")
-    if(CMAKE_CXX_COMPILER_LAUNCHER)
-      set(launcher "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}")
-    endif()
     # Shared, because ALE's static library is LTO bytecode, which other compilers cannot link. ALE gets the same compiler,
     # so that the C++ ABI matches, but not our compiler flags.
     execute_process(
       COMMAND ${CMAKE_COMMAND} -E env --unset=VCPKG_ROOT --unset=VCPKG_INSTALLATION_ROOT
-        ${CMAKE_COMMAND} -S "${work}/ale_py-0.11.2" -B "${work}/build" -G ${CMAKE_GENERATOR} ${launcher}
+        ${CMAKE_COMMAND} -S "${work}/ale_py-0.11.2" -B "${work}/build" -G ${CMAKE_GENERATOR}
+        "-DCMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER}"
         -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON
         -DBUILD_PYTHON_LIB=OFF "-DCMAKE_INSTALL_PREFIX=${work}/prefix" -DCMAKE_INSTALL_LIBDIR=lib
-      RESULT_VARIABLE failed OUTPUT_VARIABLE error ERROR_VARIABLE error)
+      RESULT_VARIABLE failed OUTPUT_FILE "${work}/build.log" ERROR_FILE "${work}/build.log")
+    if(NOT failed)
+      execute_process(COMMAND ${CMAKE_COMMAND} --build "${work}/build" --target install
+        RESULT_VARIABLE failed OUTPUT_FILE "${work}/build.log" ERROR_FILE "${work}/build.log")
+    endif()
+    if(failed)
+      set(error "see ${work}/build.log")
+    endif()
   endif()
-  if(NOT failed)
-    execute_process(COMMAND ${CMAKE_COMMAND} --build "${work}/build" --target install
-      RESULT_VARIABLE failed OUTPUT_VARIABLE error ERROR_VARIABLE error)
-  endif()
-  if(failed)
-    message(FATAL_ERROR "Could not build ALE 0.11.2: ${error}\n"
+  if(error)
+    message(FATAL_ERROR "Could not build ALE 0.11.2: ${error}. "
       "Start again with network access, give an installed ALE with -Dale_ROOT=DIR, or configure with -DFATHOM_ALE=OFF.")
   endif()
   file(RENAME "${work}/prefix" "${prefix}")

@@ -47,7 +47,8 @@ foreach(header torch/headeronly/version.h torch/csrc/api/include/torch/version.h
 endforeach()
 list(JOIN version . version)
 if(version VERSION_LESS 2.11)  # c10::Stream::native_handle
-  message(FATAL_ERROR "LibTorch ${version} in ${FATHOM_TORCH_DIR} is too old: 2.11 or newer is needed.")
+  message(FATAL_ERROR "LibTorch ${version} in ${FATHOM_TORCH_DIR} is too old: 2.11 or newer is needed. Set "
+    "-DTorch_ROOT=DIR to a newer one, or take it out of Torch_ROOT, Torch_DIR and CMAKE_PREFIX_PATH to install the pinned wheel.")
 endif()
 message(STATUS "LibTorch ${version}: ${FATHOM_TORCH_DIR}")
 

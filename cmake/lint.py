@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -39,6 +40,14 @@ def without_paths(text):
 
 
 @functools.cache
+def without_precompiled_header(words):
+    """The words of a compile command, without those that name a precompiled header."""
+    left = iter(words)
+    return [
+        word for word in left if word != "-Winvalid-pch" and (word != "-include" or not next(left))
+    ]
+
+
 def digest(path):
     text = path.read_text(errors="surrogateescape")
     return hashlib.sha256(without_paths(text).encode(errors="surrogateescape")).hexdigest()
@@ -75,7 +84,7 @@ class Tree:
             {
                 "directory": str(self.folder),
                 "file": str(source),
-                "command": re.sub(r" -Winvalid-pch| -include \S+", "", command),
+                "command": shlex.join(without_precompiled_header(shlex.split(command))),
             }
             for source, commands in self.commands.items()
             for command in commands
@@ -85,7 +94,7 @@ class Tree:
 
     def files_read(self, command):
         """The files that a command reads, with its precompiled header's; empty if unknown."""
-        words = command.split()
+        words = shlex.split(command)
         outputs = {words[i + 1] for i, word in enumerate(words) if word == "-o"}
         outputs |= {f"{words[i + 1]}.gch" for i, word in enumerate(words) if word == "-include"}
         targets = {os.path.relpath(self.folder / name, self.folder) for name in outputs}

@@ -7,17 +7,25 @@ say() { echo "fathom_bench: $*" >&2; }
 fail() { say "$*"; exit 2; }
 
 # missing_packages FILE...: prints the packages in FILEs that are not installed. A line holds a package and, for a tool, its
-# command, which needs no package if it runs.
+# command, which needs no package if it runs. A package after a question mark is optional.
 missing_packages() {
   local package command
   cat "$@" | while read -r package command; do
     if [[ $command ]] && $command --version &>/dev/null </dev/null; then
       continue
-    elif [[ -z $command ]] && ! command -v apt-get >/dev/null; then
+    elif [[ -z $command || $package == \?* ]] && ! command -v apt-get >/dev/null; then
       continue # CMake finds or downloads libraries
-    elif ! dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed; then
+    elif ! dpkg-query -W -f '${db:Status-Status}' "${package#\?}" 2>/dev/null | grep -qx installed; then
       echo "$package"
     fi
+  done
+}
+
+# available PACKAGE...: prints the packages, without optional ones that apt does not know.
+available() {
+  local package
+  for package; do
+    [[ $package == \?* ]] && ! apt-cache show "${package#\?}" &>/dev/null || echo "${package#\?}"
   done
 }
 
@@ -29,12 +37,16 @@ install_packages() {
   if ! command -v apt-get >/dev/null; then
     fail "please install (Debian's names): ${missing[*]}"
   elif ((EUID)); then
-    fail "please run: sudo apt-get install --no-install-recommends ${missing[*]}"
+    mapfile -t missing < <(available "${missing[@]}")
+    ((!${#missing[@]})) || fail "please run: sudo apt-get install --no-install-recommends ${missing[*]}"
   else
-    say "installing ${missing[*]}"
     export DEBIAN_FRONTEND=noninteractive
     mkdir -p "$root/build"
-    { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } &>"$log" </dev/null ||
+    apt-get update &>"$log" </dev/null || fail "could not install packages: $(tail -n 1 "$log") ($log)"
+    mapfile -t missing < <(available "${missing[@]}")
+    ((${#missing[@]})) || return 0
+    say "installing ${missing[*]}"
+    apt-get install -y --no-install-recommends "${missing[@]}" &>>"$log" </dev/null ||
       fail "could not install packages: $(tail -n 1 "$log") ($log)"
   fi
 }
@@ -102,8 +114,10 @@ set_up() {
       fail "build/$preset was configured in $source, before it was copied or moved to $root; please run: rm -r ${build@Q}"
   fi
   trap 'say "interrupted; the next start continues from here"; exit 130' INT TERM
-  if (($#)) || [[ ! -e $build/build.ninja ]]; then
+  if [[ ! -e $build/build.ninja ]]; then
     install_packages "$root/cmake/packages.txt" "$@"
+  elif (($#)); then
+    install_packages "$@"
   fi
   if [[ ! -e $build/build.ninja || $root/build/packages.log -nt $build/build.ninja ]] || gpu_tools_changed; then
     configure "$preset"

@@ -1,9 +1,11 @@
 """Runs the built program and reads its files, for tests."""
 
 import ctypes
+import functools
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -54,6 +56,15 @@ def starts(program):
 
 
 run = starts(PROGRAM)
+
+
+@functools.cache
+def cores():
+    """The number of cores that the program may use: a container may limit them."""
+    refused = run("--fathom_threads=4096").stderr
+    return int(re.search(r"expected 1 to (\d+)", refused)[1])
+
+
 ab, compare, export, gate, history, predict, report = (
     starts(ROOT / "results" / name)
     for name in ("ab", "compare", "export", "gate", "history", "predict", "report")

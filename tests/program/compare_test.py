@@ -1,13 +1,12 @@
 """The real compare.py reads our files and pairs every row, in each of its modes."""
 
-import os
 
 import pytest
 
 from compare_py import compare_py, needs_compare_py
-from program import ONE_ROW, PROGRAM, read_json, run
+from program import ONE_ROW, PROGRAM, cores, read_json, run
 
-THREADS = [1, 2][: len(os.sched_getaffinity(0))]
+THREADS = [1, 2][: cores()]
 ROWS = [
     f"--fathom_threads={','.join(map(str, THREADS))}",
     "--benchmark_min_time=0.01",

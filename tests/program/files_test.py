@@ -68,9 +68,15 @@ def test_a_run_that_ends_before_its_first_row_keeps_what_earlier_ones_left(tmp_p
     beside = [tmp_path / f"out.json.{kind}" for kind in ("errors.jsonl", "samples.jsonl")]
     for file in beside:
         file.write_text("old")
-    command = [PROGRAM, *ONE_ROW, f"--benchmark_out={out}", f"--fathom_samples={beside[1]}"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not list(tmp_path.glob("*.part")):  # the files are open, and the peaks are measured
+    row = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_filter=^memnet/infer/"]
+    files = [f"--benchmark_out={out}", f"--fathom_samples={beside[1]}"]
+    process = subprocess.Popen(
+        [PROGRAM, *row, "--benchmark_min_time=10", *files],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not process.stderr.readline().startswith("Running "):  # the context, before the row
         assert process.poll() is None
     process.kill()
     process.wait()

@@ -1,14 +1,14 @@
 """--fathom_kernels: steps and ops on a user's kernels, in processes of their own, and libraries with faults."""
 
 import json
-import os
 import pathlib
+import re
 import shutil
 import subprocess
 
 import pytest
 
-from program import FAULTY_KERNELS, PROGRAM, QUICK, ROOT, read_json, run
+from program import FAULTY_KERNELS, PROGRAM, QUICK, ROOT, cores, read_json, run
 
 STEP = "autoenc/train/device:cpu/threads:1/batch:4/precision:fp32/backend:"
 OP = "op/matmul/autoenc/mean/forward/device:cpu/threads:1/precision:fp32/cache:hot/backend:"
@@ -204,7 +204,7 @@ def test_the_example_builds_and_pools_in_whole_models(tmp_path):
     steps = "alexnet/train|inception_v3/infer"
     result = run(
         *["--fathom_device=cpu", "--benchmark_min_time=0.01", "--fathom_batch=2"],
-        f"--fathom_threads={os.cpu_count()}",
+        f"--fathom_threads={cores()}",
         f"--benchmark_filter=^({steps}|op/max_pool/(alexnet|inception_v3))/.*my_kernel",
         f"--fathom_kernels={tmp_path / 'libmy_kernel.so'}",
         f"--benchmark_out={out}",
@@ -329,5 +329,5 @@ def test_explain_shows_what_tuned_chose(tmp_path):
 def torch():
     """The LibTorch of the tested program."""
     libraries = subprocess.run(["ldd", PROGRAM], check=True, capture_output=True, text=True).stdout
-    (line,) = (line for line in libraries.splitlines() if "libtorch_cpu.so" in line)
-    return pathlib.Path(line.split()[2]).parent.parent
+    library = re.search(r"libtorch_cpu.so => (.*) \(0x", libraries)[1]
+    return pathlib.Path(library).parent.parent

@@ -13,10 +13,10 @@ import time
 import pytest
 from torch_python import DEPENDENCIES, torch_environment, torch_python
 
-from program import PROGRAM, QUICK, read_json
+from program import PROGRAM, QUICK, cores, read_json
 
 ROW = "memnet/train/device:cpu/threads:1/ranks:2/batch:32/precision:fp32/backend:torch"
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores")
+pytestmark = pytest.mark.skipif(cores() < 2, reason="two ranks need two cores")
 
 
 def torchrun():

@@ -1,5 +1,6 @@
 """cmake/Libraries.cmake downloads libraries that the system lacks, and the program loads those that it was built with."""
 
+import hashlib
 import os
 import pathlib
 import subprocess
@@ -10,8 +11,8 @@ import pytest
 from program import PROGRAM, ROOT
 
 
-def configured(tmp_path):
-    """What CMake says where a library `tiny` is missing that tmp_path/tiny.tar.gz holds."""
+def configured(tmp_path, sha256="0" * 64):
+    """What CMake says where a library `tiny` is missing that tmp_path/tiny.tar.gz holds, pinned by its hash."""
     source = tmp_path / "source"
     source.mkdir(exist_ok=True)
     (source / "CMakeLists.txt").write_text(
@@ -21,7 +22,7 @@ def configured(tmp_path):
         list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
         include(Wheels)
         include(Libraries)
-        fathom_library(tiny 1.0 "file://{tmp_path}/tiny.tar.gz")
+        fathom_library(tiny 1.0 "file://{tmp_path}/tiny.tar.gz" {sha256})
         get_target_property(system tiny SYSTEM)
         if(system)
           message(STATUS "system headers")
@@ -31,7 +32,8 @@ def configured(tmp_path):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_path):
+def release_of_tiny(tmp_path):
+    """Writes the archive and returns its SHA-256."""
     release = tmp_path / "tiny-1"
     release.mkdir()
     (release / "CMakeLists.txt").write_text(
@@ -39,12 +41,25 @@ def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_pa
     )
     with tarfile.open(tmp_path / "tiny.tar.gz", "w:gz") as archive:
         archive.add(release, "tiny-1")
-    result = configured(tmp_path)
+    return hashlib.sha256((tmp_path / "tiny.tar.gz").read_bytes()).hexdigest()
+
+
+def test_a_missing_library_is_downloaded_and_its_headers_give_no_warnings(tmp_path):
+    sha256 = release_of_tiny(tmp_path)
+    result = configured(tmp_path, sha256)
     assert result.returncode == 0, result.stderr
     assert f"tiny is not installed: downloading file://{tmp_path}/tiny.tar.gz" in result.stdout
     assert "-- system headers" in result.stdout
     (tmp_path / "tiny.tar.gz").unlink()
-    assert configured(tmp_path).returncode == 0
+    assert configured(tmp_path, sha256).returncode == 0
+
+
+def test_an_archive_that_is_not_the_pinned_one_is_not_used(tmp_path):
+    sha256 = release_of_tiny(tmp_path)
+    result = configured(tmp_path)
+    assert result.returncode == 1
+    assert "its SHA-256 is " + sha256 in " ".join(result.stderr.split())
+    assert configured(tmp_path, sha256).returncode == 0, "nothing is left of it"
 
 
 def test_a_failed_download_is_one_error_with_the_remedies(tmp_path):

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from program import PROGRAM, QUICK, read_json, run, strict_json
+from program import PROGRAM, QUICK, cores, read_json, run, strict_json
 
-CORES = len(os.sched_getaffinity(0))
+CORES = cores()
 needs_two_cores = pytest.mark.skipif(CORES < 2, reason="two ranks need two cores")
 
 MEMNET = "memnet/train/device:cpu/threads:1/ranks:{}/batch:32/precision:fp32/backend:torch"

@@ -7,12 +7,10 @@ import sys
 
 import pytest
 from eager_steps.ranks import share
-from program import PROGRAM, ROOT, starts
+from program import PROGRAM, ROOT, cores, starts
 from torch_python import torch_environment, torch_python
 
-needs_two_cores = pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="two ranks need two cores"
-)
+needs_two_cores = pytest.mark.skipif(cores() < 2, reason="two ranks need two cores")
 
 # Weights and biases in fp32: the mean's and the logarithm's of 784 x 200, the decoder's of 200 x 784.
 AUTOENC = {

@@ -2,20 +2,25 @@
 
 import contextlib
 import json
+import shutil
 
 import pytest
-from selenium import webdriver
+
+webdriver = pytest.importorskip("selenium.webdriver")
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 
 @pytest.fixture(scope="module")
 def browser():
+    command = shutil.which("chromedriver")
+    if command is None:
+        pytest.skip("no chromedriver (Debian: chromium-driver)")
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    service = webdriver.chrome.service.Service("/usr/bin/chromedriver")
+    service = webdriver.chrome.service.Service(command)
     driver = webdriver.Chrome(service=service, options=options)
     yield driver
     driver.quit()
