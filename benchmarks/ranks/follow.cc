@@ -11,8 +11,8 @@
 namespace fathom::benchmarks {
 namespace {
 
-/// How long a rank waits for its next command, while rank 0 runs rows without it. A lost rank 0
-/// closes its connections at once, unless its host is lost, too.
+/// How long a rank waits for its next command while rank 0 runs other rows. If rank 0 dies, its
+/// connections close at once; only if its host dies does a rank wait this long.
 constexpr std::chrono::hours kRest{24};
 
 /// What a rank holds for the row that runs.
