@@ -39,7 +39,6 @@ def without_paths(text):
     return text.replace(str(DEPENDENCIES), "<deps>").replace(str(ROOT), "<root>")
 
 
-@functools.cache
 def without_precompiled_header(words):
     """The words of a compile command, without those that name a precompiled header."""
     left = iter(words)
@@ -48,6 +47,7 @@ def without_precompiled_header(words):
     ]
 
 
+@functools.cache
 def digest(path):
     text = path.read_text(errors="surrogateescape")
     return hashlib.sha256(without_paths(text).encode(errors="surrogateescape")).hexdigest()

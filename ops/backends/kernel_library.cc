@@ -71,9 +71,10 @@ std::set<std::string> kernels() {
     for (std::string line; std::getline(state, line);) {
       for (const auto& [device, key] : kKeys) {
         if (!line.starts_with(std::string(key) + ": ")) continue;
-        const std::string overload = (op.overload_name.empty() ? "" : ".") + op.overload_name;
-        all.insert(std::string(name(device)) + ' ' + op.name.substr(kNamespace.size()) + overload +
-                   ' ' + line);
+        std::string kernel(name(device));
+        kernel.append(" ").append(op.name.substr(kNamespace.size()));
+        if (!op.overload_name.empty()) kernel.append(".").append(op.overload_name);
+        all.insert(kernel.append(" ").append(line));
       }
     }
   }
