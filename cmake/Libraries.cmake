@@ -22,7 +22,7 @@ macro(fathom_library name version url sha256)
       endif()
     endif()
     # CMake 3.25 would read a SYSTEM after URL as a second URL.
-    FetchContent_Declare(${name} SYSTEM URL "${archive}")
+    FetchContent_Declare(${name} SYSTEM URL "${archive}" URL_HASH SHA256=${sha256})
     FetchContent_MakeAvailable(${name})
   endif()
 endmacro()

@@ -25,7 +25,7 @@ missing_packages() {
 available() {
   local package
   for package; do
-    [[ $package == \?* ]] && ! apt-cache show "${package#\?}" &>/dev/null || echo "${package#\?}"
+    [[ $package == \?* && ! $(apt-cache show "${package#\?}" 2>/dev/null) ]] || echo "${package#\?}"
   done
 }
 
@@ -36,15 +36,17 @@ install_packages() {
   ((${#missing[@]})) || return 0
   if ! command -v apt-get >/dev/null; then
     fail "please install (Debian's names): ${missing[*]}"
+  elif [[ ! $(available "${missing[@]}") ]]; then
+    return 0
   elif ((EUID)); then
+    [[ ${missing[*]} =~ (^| )[^?] ]] || return 0 # only optional ones
     mapfile -t missing < <(available "${missing[@]}")
-    ((!${#missing[@]})) || fail "please run: sudo apt-get install --no-install-recommends ${missing[*]}"
+    fail "please run: sudo apt-get install --no-install-recommends ${missing[*]}"
   else
     export DEBIAN_FRONTEND=noninteractive
     mkdir -p "$root/build"
     apt-get update &>"$log" </dev/null || fail "could not install packages: $(tail -n 1 "$log") ($log)"
     mapfile -t missing < <(available "${missing[@]}")
-    ((${#missing[@]})) || return 0
     say "installing ${missing[*]}"
     apt-get install -y --no-install-recommends "${missing[@]}" &>>"$log" </dev/null ||
       fail "could not install packages: $(tail -n 1 "$log") ($log)"
@@ -99,8 +101,8 @@ install_wheels() {
     fail "no Python packages:$(cmake_errors /dev/stdin <<<"$errors")"
 }
 
-# set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is missing, and sets $build. Checks the package
-# lists only if PACKAGES are given or nothing is configured, so that a start without changes is fast.
+# set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is missing, and sets $build. Checks the packages of
+# the build only if nothing is configured, so that a start without changes is fast, and those in PACKAGES always.
 set_up() {
   local preset=$1 target=$2 lock source
   shift 2

@@ -7,6 +7,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -14,6 +15,7 @@
 #include "benchmarks/machine/peaks.h"
 #include "benchmarks/tasks/placement.h"
 #include "benchmarks/tasks/replaced.h"
+#include "fixtures/machine/memory.h"
 #include "ops/backends/vendor.h"
 #include "ops/core/check.h"
 #include "ops/core/kernel.h"
@@ -21,6 +23,18 @@
 
 namespace fathom::benchmarks {
 namespace {
+
+/// Throws DataError where the memory is too small for a row, before anything is allocated. Inputs
+/// are there twice, and most checks convert inputs and outputs to float64.
+void expect_memory_for(const ops::ShapeRow& row) {
+  constexpr auto kPrecision = fixtures::Precision::kFp32;
+  constexpr double kMost = 1e18;  // fits into int64_t
+  const double bytes = row.op->cost(kPrecision).bytes + row.op->untouched_bytes(kPrecision);
+  const double copies = row.pass == ops::Pass::kUpdate ? 2 : 4;
+  const double buffers = row.op->in_place() ? 0.5 : 1;  // that are read and written count twice
+  fixtures::expect_memory(static_cast<int64_t>(std::min(copies * buffers * bytes, kMost)),
+                          "the op with its check", "expected a smaller shape");
+}
 
 // Limit on the copies of an op's buffers: the tensors of each copy take some kB more.
 constexpr double kMaxCopies = 4096;
@@ -106,6 +120,7 @@ struct Instance {
 class OpTask final : public Task {
  public:
   OpTask(const ops::ShapeRow& row, const OpOptions& options) : op_(row.op), options_(options) {
+    expect_memory_for(row);
     fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
     at::globalContext().setBenchmarkCuDNN(true);  // as in the models' steps
     const ops::Tensors inputs =

@@ -27,7 +27,6 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
 
 /// Throws std::runtime_error where the root mean square of an output's errors is larger than
 /// rounding to `precision` explains, relative to the output's. The shapes must be equal.
-void expect_small_error(const Tensors& found, const Tensors& expected,
-                        fixtures::Precision precision);
+void expect_small_error(const Tensors& found, const Tensors& expected, double share);
 
 }  // namespace fathom::ops

@@ -7,7 +7,6 @@
 #include <sstream>
 #include <vector>
 
-#include "fixtures/machine/memory.h"
 #include "ops/core/field_reader.h"
 #include "ops/types/embedded_shapes.h"
 #include "ops/types/table.h"
@@ -35,24 +34,8 @@ nlohmann::json parsed(std::string_view text, const std::string& place) {
   }
 }
 
-/// Refuses a row whose tensors exceed the memory, before anything is allocated. A row has its
-/// inputs twice, and its check converts inputs and outputs to float64. An update has no such
-/// copies.
-void expect_fits_memory(const ShapeRow& row, const FieldReader& fields) {
-  constexpr auto kPrecision = fixtures::Precision::kFp32;
-  const double bytes = row.op->cost(kPrecision).bytes + row.op->untouched_bytes(kPrecision);
-  const double needed = (row.pass == Pass::kUpdate ? 1 : 4) * bytes;
-  const auto available = fixtures::available_memory();
-  if (!available || needed <= static_cast<double>(*available)) return;
-  std::ostringstream what;
-  what.precision(3);
-  what << "its tensors and their check need " << needed / 1e9 << " GB, available are "
-       << static_cast<double>(*available) / 1e9 << " GB";
-  fields.fail(what.str());
-}
-
 ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
-                   const std::string& place, bool is_built_in) {
+                   const std::string& place) {
   FieldReader fields(json, place);
   ShapeRow row;
   row.type = &op_types()[fields.choice("op", op_type_names())];
@@ -75,30 +58,8 @@ ShapeRow parse_row(const nlohmann::json& json, const std::string& workload,
   const auto counts = std::ssize(fields.row());  // fields of the row, not of the op
   row.op = row.type->make(fields, row.pass);
   fields.done();
-  if (!is_built_in) expect_fits_memory(row, fields);
   row.fields.assign(fields.row().begin() + counts, fields.row().end());
   return row;
-}
-
-/// Built-in rows may be larger than the memory: each fails alone.
-std::vector<ShapeRow> parse_rows(std::string_view text, const std::string& path, bool is_built_in) {
-  const nlohmann::json document = parsed(text, path);
-  FieldReader file(document, path);
-  const std::string workload = file.name_part("workload");
-  if (file.has(kGradientBuckets)) file.list(kGradientBuckets);  // no op
-  const auto& rows = file.list("rows");
-  file.done();
-  std::vector<ShapeRow> parsed;
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string place = path + ": rows[" + std::to_string(i) + "]";
-    parsed.push_back(parse_row(rows[i], workload, place, is_built_in));
-    if (!names.insert(parsed.back().name()).second) {
-      throw ShapeError(place + ": a second " + parsed.back().name() +
-                       ", expected one row per name");
-    }
-  }
-  return parsed;
 }
 
 }  // namespace
@@ -129,7 +90,23 @@ std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fie
 }
 
 std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& path) {
-  return parse_rows(text, path, /*is_built_in=*/false);
+  const nlohmann::json document = parsed(text, path);
+  FieldReader file(document, path);
+  const std::string workload = file.name_part("workload");
+  if (file.has(kGradientBuckets)) file.list(kGradientBuckets);  // no op
+  const auto& rows = file.list("rows");
+  file.done();
+  std::vector<ShapeRow> parsed;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string place = path + ": rows[" + std::to_string(i) + "]";
+    parsed.push_back(parse_row(rows[i], workload, place));
+    if (!names.insert(parsed.back().name()).second) {
+      throw ShapeError(place + ": a second " + parsed.back().name() +
+                       ", expected one row per name");
+    }
+  }
+  return parsed;
 }
 
 std::vector<ShapeRow> read_shapes(const std::string& path) {
@@ -156,7 +133,7 @@ std::string_view embedded_text(std::string_view workload) {
 std::vector<ShapeRow> embedded_shapes(std::string_view workload) {
   const std::string_view text = embedded_text(workload);
   if (text.empty()) return {};
-  return parse_rows(text, "ops/shapes/" + std::string(workload) + ".json", /*is_built_in=*/true);
+  return parse_shapes(text, "ops/shapes/" + std::string(workload) + ".json");
 }
 
 std::vector<int64_t> embedded_gradient_buckets(std::string_view workload) {

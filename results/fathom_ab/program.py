@@ -58,13 +58,12 @@ class Program:
             ended = self.start(f"--benchmark_filter=^{escaped(name)}$", f"--benchmark_out={out}")
         except TooLong as error:
             return [], error.reason
-        context, entries = {}, []
+        context, entries, unreadable = {}, [], ""
         if out.exists() and out.stat().st_size:
             try:
                 context, entries = document(out, text_of(out))
-            except RunError:
-                if not ended.returncode:
-                    raise
+            except RunError as error:  # without an exit code, the program did not crash
+                unreadable = "" if ended.returncode else str(error)
         # A round is one repetition: of a program that repeats a row by itself, the last one counts.
         measured = {
             entry["run_name"]: entry
@@ -74,7 +73,7 @@ class Program:
         if measured:
             self.remember(context)
             return list(measured.values()), None
-        reasons = [*failures(out).values(), *map(reason_of, entries)]
+        reasons = [*failures(out).values(), *map(reason_of, entries), unreadable]
         reasons.append(f"exit code {ended.returncode}: {last_line(ended.stderr)}")
         return [], next(filter(None, reasons))
 

@@ -4,6 +4,11 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+#include <string>
+
+#include "ops/types/shapes.h"
+
 namespace fathom::benchmarks {
 namespace {
 
@@ -37,6 +42,35 @@ TEST(OpTask, HasTheInputsOfItsSeed) {
     make_op_task(row, {.seed = seed})->run();
     EXPECT_EQ(found, static_cast<double>(seed));
   }
+}
+
+/// Why the op of a shape does not run here.
+std::string refusal(const std::string& shape) {
+  const auto rows = ops::parse_shapes(
+      R"({"workload": "w", "rows": [{"layer": "l", "count": 1, )" + shape + "}]}", "my.json");
+  try {
+    make_op_task(rows.at(0), {});
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(OpTask, RefusesWhatTheMemoryCannotHold) {
+  const std::string large =
+      refusal(R"("op": "matmul", "pass": "forward", "m": 2147483648, "n": 2147483648, "k": 1)");
+  EXPECT_TRUE(large.starts_with("the op with its check needs ")) << large;
+  EXPECT_NE(large.find(" bytes of memory, but "), std::string::npos) << large;
+  // Most of a table is never read.
+  EXPECT_NE(refusal(R"("op": "embedding", "pass": "forward", "rows": 2147483648, "width": 1024,
+                       "ids": 1)")
+                .find("needs 35184372"),
+            std::string::npos);
+  // The cost is found without a visit to each output.
+  EXPECT_NE(refusal(R"("op": "conv2d", "pass": "forward", "n": 2147483648, "c": 1, "k": 1,
+                       "image": [2147483648, 1], "kernel": [1000000, 1])"),
+            "");
+  EXPECT_EQ(refusal(R"("op": "matmul", "pass": "forward", "m": 2, "n": 2, "k": 2)"), "");
 }
 
 }  // namespace

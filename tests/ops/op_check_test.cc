@@ -76,6 +76,12 @@ TEST(EmbeddingCheck, RefusesAGradientOfZerosInBf16) {
   EXPECT_THROW(op->check(in, {at::zeros_like(right[0])}, Precision::kBf16), std::runtime_error);
 }
 
+TEST(EmbeddingCheck, AcceptsTheRoundingOfManySummandsInBf16) {
+  const auto op = make_op("embedding", kBackward, R"({"rows": 3, "width": 4, "ids": 65536})");
+  const Tensors in = converted(op->inputs(3), at::kBFloat16, at::kCPU);
+  op->check(in, op->call(in)(), Precision::kBf16);
+}
+
 TEST(NmsCheck, AcceptsMoreBoxesThanABlockHolds) {
   const auto op = make_op("nms", kForward, R"({"boxes": 2000, "max_overlap": 0.9})");
   const Tensors in = op->inputs(3);

@@ -1,6 +1,5 @@
 """The real compare.py reads our files and pairs every row, in each of its modes."""
 
-
 import pytest
 
 from compare_py import compare_py, needs_compare_py

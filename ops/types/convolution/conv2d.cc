@@ -182,7 +182,7 @@ class Conv2d final : public Op {
              const Call& reference) const override {
     const Tensors expected = reference();
     expect_close(outputs, expected, precision, precision == fixtures::Precision::kFp32 ? 10 : 1);
-    expect_small_error(outputs, expected, precision);
+    expect_small_error(outputs, expected, tolerance(precision));
   }
 
   std::vector<Backend> backends() const override {

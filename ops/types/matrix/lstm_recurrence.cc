@@ -38,7 +38,8 @@ std::unique_ptr<Op> make_lstm_recurrence(Fields& fields, Pass pass) {
          return {h, last_c};
        },
        .outputs = 2,
-       .macs = elements({pass == Pass::kBackward ? steps - 1 : steps, n}) * weights,  // h is 0
+       .macs = elements({pass == Pass::kBackward ? steps - 1 : steps, n}) *
+               weights,  // of the first step, h is 0
        .read = read,
        .written = elements({steps + 1, n, width}),
        .gradients = read,

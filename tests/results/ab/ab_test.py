@@ -39,6 +39,9 @@ if TIMES[name] is None:
 if name == "BM_crash":  # after Google Benchmark has written the context
     pathlib.Path(flags["--benchmark_out"]).write_text('{{"context": {{}}, "benchmarks": [')
     sys.exit("killed")
+if name == "BM_nan":
+    pathlib.Path(flags["--benchmark_out"]).write_text('{{"context": {{}}, "benchmarks": [NaN]}}')
+    sys.exit()
 us = TIMES[name] * (1 + 0.001 * (turn * 7 % 5)) * (1 + 0.005 * turn)
 us *= 1 + (name == "BM_noisy") * (turn * 29 % 11)
 row = {{"name": name, "run_name": name, "run_type": "iteration", "repetitions": 1, "repetition_index": 0}}
@@ -250,12 +253,19 @@ def test_two_runs_of_the_real_program(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, reason", [("BM_crash", "exit code 1: killed"), ("BM_error", "out of memory")]
+    "name, reason",
+    [
+        ("BM_crash", "exit code 1: killed"),
+        ("BM_error", "out of memory"),
+        ("BM_nan", "is not JSON at line 1"),
+    ],
 )
 def test_a_row_that_fails_leaves_the_others(tmp_path, name, reason):
     program = fake(tmp_path / "a", **{name: 10, "BM_fast": 10})
     result = ab(program, program, "-o", tmp_path / "out", "--rounds=5")
-    assert f"ab: {program}: {name}: {reason}" in result.stderr.splitlines()
+    lines = [line for line in result.stderr.splitlines() if line.startswith("ab: ")]
+    assert len(lines) == 2, "one for each side"
+    assert all(line.startswith(f"ab: {program}: {name}: ") and reason in line for line in lines)
     rows = read_json(tmp_path / "out/a.json")["benchmarks"]
     assert {row["run_name"] for row in rows} == {"BM_fast"}
 
