@@ -148,7 +148,7 @@ ContextEntries checked_machine(const Options& options) {
   return entries;
 }
 
-/// An empty value is left out.
+/// Leaves out entries with an empty value, which are unknown or not given.
 void add_context(const ContextEntries& entries) {
   for (const auto& [key, value] : entries) {
     if (!value.empty()) benchmark::AddCustomContext(key, value);

@@ -96,11 +96,12 @@ std::map<std::string, Peak> read_peaks(const std::string& path) {
     throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + cpu->second +
                      ", this machine is " + fixtures::cpu_model());
   }
-  const auto gpu = context.find("gpu");
-  const ops::CudaLibrary* cuda = ops::cuda_library();
-  if (gpu != context.end() && cuda != nullptr && gpu->second != cuda->device().name) {
-    throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + gpu->second +
-                     ", the GPU of this run is " + cuda->device().name);
+  if (const auto gpu = context.find("gpu"); gpu != context.end()) {
+    const ops::CudaLibrary* cuda = ops::cuda_library();
+    if (cuda != nullptr && gpu->second != cuda->device().name) {
+      throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + gpu->second +
+                       ", the GPU of this run is " + cuda->device().name);
+    }
   }
   for (const auto& [key, value] : context) {
     if (!key.starts_with("peak_")) continue;

@@ -26,7 +26,7 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
                   double tolerance_factor = 1, std::size_t first = 0);
 
 /// Throws std::runtime_error where the root mean square of an output's errors is larger than
-/// rounding to `precision` explains, relative to the output's. The shapes must be equal.
+/// `share` of the output's. The shapes must be equal.
 void expect_small_error(const Tensors& found, const Tensors& expected, double share);
 
 }  // namespace fathom::ops

@@ -62,7 +62,7 @@ class Program:
         if out.exists() and out.stat().st_size:
             try:
                 context, entries = document(out, text_of(out))
-            except RunError as error:  # without an exit code, the program did not crash
+            except RunError as error:  # a crash has a reason of its own, the exit code
                 unreadable = "" if ended.returncode else str(error)
         # A round is one repetition: of a program that repeats a row by itself, the last one counts.
         measured = {

@@ -26,6 +26,8 @@ struct LstmRecurrenceShape {
 std::unique_ptr<Op> make_lstm_recurrence(Fields& fields, Pass pass) {
   const auto [steps, n, width] = read_shape<LstmRecurrenceShape>(fields);
   const auto weights = elements({4, width, width});
+  // The state before the first step is 0: it has no gradient, and gives the weights none.
+  const int64_t products = pass == Pass::kBackward ? steps - 1 : steps;
   const double read = weights + elements({steps, n, 4, width});
   return make_composite(
       {.inputs = [steps = steps, n = n, width = width](RandomInputs& draws) -> Tensors {
@@ -38,8 +40,7 @@ std::unique_ptr<Op> make_lstm_recurrence(Fields& fields, Pass pass) {
          return {h, last_c};
        },
        .outputs = 2,
-       .macs = elements({pass == Pass::kBackward ? steps - 1 : steps, n}) *
-               weights,  // of the first step, h is 0
+       .macs = elements({products, n}) * weights,
        .read = read,
        .written = elements({steps + 1, n, width}),
        .gradients = read,

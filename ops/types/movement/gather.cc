@@ -23,11 +23,10 @@ class Gather final : public Op {
 
   /// Forward reads only the picked elements of x; backward writes all of dx.
   Cost cost(fixtures::Precision precision) const override {
-    const auto x = elements(sizes_);
-    const auto y = elements(picked_);
-    return {.flops = 0,
-            .bytes = kIndexBytes * y + element_bytes(precision) *
-                                           (y + (pass_ == Pass::kForward ? std::min(x, y) : x))};
+    const double whole = elements(sizes_);
+    const double y = elements(picked_);
+    const double x = pass_ == Pass::kForward ? std::min(y, whole) : whole;
+    return {.flops = 0, .bytes = kIndexBytes * y + element_bytes(precision) * (x + y)};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {

@@ -41,11 +41,11 @@ class Index final : public Op {
   /// Forward reads only the picked slices of x; backward writes all of dx.
   Cost cost(fixtures::Precision precision) const override {
     const double y = elements(shape_.picked());
+    const double whole = elements(shape_.sizes);
+    const double x = pass_ == Pass::kForward ? std::min(y, whole) : whole;
     return {.flops = 0,
             .bytes = kIndexBytes * static_cast<double>(shape_.picks) +
-                     element_bytes(precision) *
-                         (y + (pass_ == Pass::kForward ? std::min(y, elements(shape_.sizes))
-                                                       : elements(shape_.sizes)))};
+                     element_bytes(precision) * (x + y)};
   }
 
   double untouched_bytes(fixtures::Precision precision) const override {
