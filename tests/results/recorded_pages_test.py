@@ -1,0 +1,85 @@
+"""Numbers of pages are those of the recorded runs that the pages name."""
+
+import math
+import re
+import statistics
+
+import pytest
+from program import ROOT
+
+from fathom_runs.benchmarks import read
+from fathom_runs.names import kind, tokens
+
+RUNS = ROOT / "results/runs"
+EPYC = RUNS / "amd-epyc-zen5-2-cores"
+
+
+def section(page, heading):
+    text = (ROOT / page).read_text()
+    return re.split(rf"^#+ {re.escape(heading)}\n", text, flags=re.M)[1].partition("\n#")[0]
+
+
+def table(text):
+    """The cells of each row of the first table, without its head."""
+    lines = re.findall(r"^\|.*\|$", text, re.M)[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def steps(*files):
+    """Time by workload, mode, batch and backend, of fp32 steps on two threads: the median of the repetitions' means."""
+    found = {}
+    for benchmark in (one for file in files for one in read(file).measured):
+        parts = tokens(benchmark.name)
+        if kind(benchmark.name) == "step" and (parts["threads"], parts["precision"]) == (
+            "2",
+            "fp32",
+        ):
+            key = (*benchmark.name.split("/")[:2], int(parts["batch"]), parts["backend"])
+            found[key] = benchmark.times_us
+    return found
+
+
+def tuned_shares(*files):
+    """Share of LibTorch's time that a tuned step takes, by workload and mode, at the largest batch."""
+    times = steps(*files)
+    shares = {}
+    for workload, mode, batch, backend in sorted(times):
+        if backend == "tuned":
+            pair = (times[workload, mode, batch, one] for one in ("tuned", "torch"))
+            shares[workload, mode] = math.prod(
+                statistics.median(one) ** power for one, power in zip(pair, (1, -1))
+            )
+    return shares
+
+
+SETS = [EPYC / f"{name}.json.gz" for name in ("kernel-sets", "speech-kernel-sets")]
+TBD_SETS = [EPYC / "tbd-kernel-sets.json.gz"]
+
+
+def test_kernels_md_has_the_shares_of_tuned_steps():
+    shares = tuned_shares(*SETS, *TBD_SETS, EPYC / "gpt2.json.gz")
+    rows = {
+        workload: cells for workload, *cells in table(section("docs/kernels.md", "How much faster"))
+    }
+    written = {
+        (workload, mode): cell
+        for workload, cells in rows.items()
+        for mode, cell in zip(("train", "infer"), cells)
+        if cell
+    }
+    assert written == {key: f"{share:.2f}" for key, share in shares.items()}
+
+
+@pytest.mark.parametrize("words, files", [("Fathom's", SETS), ("TBD's", TBD_SETS)])
+def test_kernels_md_has_their_geometric_means(words, files):
+    text = " ".join(section("docs/kernels.md", "How much faster").split())
+    mean = statistics.geometric_mean(tuned_shares(*files).values())
+    assert f"{mean:.2f} over {words} sixteen" in text
+
+
+def test_tuning_md_has_the_shares_of_malloc():
+    stock, tuned = (steps(EPYC / f"malloc-{malloc}.json.gz") for malloc in ("stock", "tuned"))
+    for workload, *cells in table(section("docs/tuning.md", "Who gains what")):
+        for batch, cell in zip((8, 32), cells):
+            key = (workload, "train", batch, "torch")
+            assert cell == f"{tuned[key][0] / stock[key][0]:.2f}"
