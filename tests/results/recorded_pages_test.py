@@ -1,6 +1,5 @@
 """Numbers of pages are those of the recorded runs that the pages name."""
 
-import math
 import re
 import statistics
 
@@ -26,7 +25,7 @@ def table(text):
 
 
 def steps(*files):
-    """Time by workload, mode, batch and backend, of fp32 steps on two threads: the median of the repetitions' means."""
+    """Times of the repetitions by workload, mode, batch and backend, of fp32 steps on two threads."""
     found = {}
     for benchmark in (one for file in files for one in read(file).measured):
         parts = tokens(benchmark.name)
@@ -41,15 +40,12 @@ def steps(*files):
 
 def tuned_shares(*files):
     """Share of LibTorch's time that a tuned step takes, by workload and mode, at the largest batch."""
-    times = steps(*files)
-    shares = {}
-    for workload, mode, batch, backend in sorted(times):
-        if backend == "tuned":
-            pair = (times[workload, mode, batch, one] for one in ("tuned", "torch"))
-            shares[workload, mode] = math.prod(
-                statistics.median(one) ** power for one, power in zip(pair, (1, -1))
-            )
-    return shares
+    times = {key: statistics.median(us) for key, us in steps(*files).items()}
+    return {
+        (workload, mode): us / times[workload, mode, batch, "torch"]
+        for (workload, mode, batch, backend), us in sorted(times.items())
+        if backend == "tuned"
+    }
 
 
 SETS = [EPYC / f"{name}.json.gz" for name in ("kernel-sets", "speech-kernel-sets")]
