@@ -39,7 +39,11 @@ class Rate:
 
     def __str__(self):
         """`1.2 % (0.6 to 2.1)`"""
-        return f"{100 * self.share:.3g} % ({100 * self.low:.2g} to {100 * self.high:.2g})"
+        return f"{percent(self.share)} % ({percent(self.low)} to {percent(self.high)})"
+
+
+def percent(share):
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f}"
 
 
 def rate(flags):
