@@ -1,6 +1,11 @@
 """Formats numbers and names for sentences."""
 
 
+def one_line(text):
+    """The text without line breaks."""
+    return " ".join(str(text).split())
+
+
 def plural(count, noun, nouns=None):
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
