@@ -43,7 +43,8 @@ def shift(base, new, block=None):
     lower, upper = at_most[math.ceil(longer)], 1 - below[math.floor(longer)]
     low, high = (differences[beyond - 1], differences[-beyond]) if beyond else (-np.inf, np.inf)
     # Without a common block there is no evidence of a change: p is 1 and the interval is infinite.
-    effect = float(np.median(differences)) if len(differences) else 0.0
+    count = len(differences)
+    effect = float(differences[(count - 1) // 2] + differences[count // 2]) / 2 if count else 0.0
     return Shift(effect, low, high, min(1.0, 2 * min(lower, upper)))
 
 

@@ -200,7 +200,7 @@ def is_change(found, q, floor, alpha):
 def class_of(found, q, floor, rule):
     if is_change(found, q, floor, rule.alpha):
         return Class.SLOWER if found.effect > 0 else Class.FASTER
-    return Class.SAME if abs(found.effect) + floor <= rule.same else Class.AMBIGUOUS
+    return Class.SAME if max(-found.low, found.high) <= rule.same else Class.AMBIGUOUS
 
 
 def can_detect(base, new, alpha, block=None):
