@@ -14,9 +14,10 @@ from fathom_runs.names import kind
 
 # Most degrees of freedom of the noise: per run of the base after the first, and of any number of runs. Consecutive runs
 # resemble each other, so they differ less than a later run does. Fewer degrees make room for that.
-PER_RUN, MOST = 7, 21
-# Rows of equal, normal noise rarely have a larger spread of variances, relative to the expected one.
-USUAL_SPREAD = 1.2
+PER_RUN, MOST = 7, 20
+# Rows of equal, normal noise rarely have a larger spread of variances, relative to the expected one. Beyond it, the degrees
+# of freedom fall. verdict_trials.py shows what these constants do.
+USUAL_SPREAD, HEAVINESS = 1.15, 0.3
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Noise:
             # 1 if all rows have the same, normal noise. Heavy tails, modes and unequal rows make it larger.
             spread = np.mean((variances / pooled) ** 2 / (1 + 2 / free))
             if spread > USUAL_SPREAD:
-                degrees = min(degrees, 1 + 0.5 / (spread - USUAL_SPREAD))
+                degrees = min(degrees, 1 + HEAVINESS / (spread - USUAL_SPREAD))
         return cls(float(np.sqrt(pooled)), float(degrees), int(np.sum(known)))
 
     def variances(self, own, counts):

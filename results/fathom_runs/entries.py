@@ -48,7 +48,7 @@ def number(path, entry, key):
 
 
 def wrong(path, entry, key, expected):
-    found = entry.get(key, "missing")
-    found = (json.dumps(found) if isinstance(found, float) else str(found))[:40]  # NaN, not nan
+    value = entry.get(key, "missing")
+    found = str(json.dumps(value) if isinstance(value, float) else value)[:40]  # NaN as in JSON
     place = f"{path}: " if path else ""
     return RunError(f"{place}{key} of {entry['run_name']} is {found!r}, expected {expected}")

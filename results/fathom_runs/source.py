@@ -78,7 +78,8 @@ def document(path, text):
         # json reports an unterminated string at its start.
         truncated = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         what = "is truncated" if truncated else "is not JSON"
-        found = text[error.pos :].split("\n", 1)[0][:40]
+        start = error.pos - (error.colno - 1 if error.colno <= 40 else 0)  # of its line
+        found = text[start:].split("\n", 1)[0][:40]
         found = f", found {found!r}" if found and not truncated else ""
         raise RunError(f"{path}: {what} at {place}{found}, {EXPECTED}") from error
     except ValueError as error:  # a number with thousands of digits

@@ -3,7 +3,7 @@
 
 def one_line(text):
     """The text without line breaks."""
-    return " ".join(str(text).split())
+    return " ".join(filter(None, map(str.strip, str(text).splitlines())))
 
 
 def plural(count, noun, nouns=None):
