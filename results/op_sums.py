@@ -24,6 +24,7 @@ import sys
 from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
+from fathom_runs.markdown import plain, table_row
 from fathom_runs.names import TORCH, kind, setting, tokens
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
@@ -77,7 +78,7 @@ def line(key, step, types, sums, cold):
     differing = [f"{op_type} {gap:+.1f}" for op_type, gap in largest(gaps)[:3]]
     total = sum(sums.values())
     cells = [
-        f"{workload}/{mode}",
+        plain(f"{workload}/{mode}"),
         f"{step / 1e3:.4g}",
         f"{total / 1e3:.4g}",
         f"{total / step:.3f}",
@@ -86,7 +87,7 @@ def line(key, step, types, sums, cold):
         f"{between:.1f}" if types else "",
         ", ".join(differing) or ("none" if types else ""),
     ]
-    return "| " + " | ".join(cells) + " |"
+    return table_row(cells)
 
 
 def largest(shares):

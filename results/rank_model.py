@@ -20,6 +20,7 @@ from fathom_runs.arguments import bounded, command_line
 from fathom_runs.benchmarks import read
 from fathom_runs.context import title
 from fathom_runs.entries import MICROSECONDS
+from fathom_runs.markdown import plain, table_row
 from fathom_runs.names import kind, tokens
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError, unpacked
@@ -211,8 +212,8 @@ def section(found, ranks, networks):
         sizes = [f"{sum(one.buckets) / 1e6:.3g}", f"{one.step_us / 1e3:.3g}"]
         cells = [cell(one, ranks, *network) for network in networks.items()]
         name = f"{one.name}, batch {one.batch}{'' if one.has_sizes else ', assumed buckets'}"
-        rows.append([name, *sizes, *cells])
-    lines = ["", f"## {ranks:,} ranks", "", *("| " + " | ".join(row) + " |" for row in rows)]
+        rows.append([plain(name), *sizes, *cells])
+    lines = ["", f"## {ranks:,} ranks", "", *map(table_row, rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -23,6 +23,7 @@ OTHER_PYTHONS = {
     "results": [
         "ab/ab_rounds",
         "compare/compare_numbers",
+        "gate/gate_noise",
         "gate/gate_shift",
         "history/history_changes",
         "history/history_profiles",
@@ -32,6 +33,7 @@ OTHER_PYTHONS = {
         "report/report_laws",
         "report/report_selection",
         "report/tbd_figures",
+        "verdict_trials",
     ],
     "dashboards": ["export/conbench", "export/lnt"],
 }

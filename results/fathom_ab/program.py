@@ -8,9 +8,9 @@ import tempfile
 from dataclasses import dataclass, field
 
 from fathom_runs.context import peaks
-from fathom_runs.entries import is_measured, reason_of
+from fathom_runs.entries import checked, is_measured, reason_of
 from fathom_runs.failures import errors_of, failures
-from fathom_runs.source import RunError, document, text_of
+from fathom_runs.source import RunError, document, is_number, text_of
 
 
 # Options that skip the machine check: of this version, and of older ones.
@@ -70,9 +70,13 @@ class Program:
             for entry in entries
             if is_measured(entry) and entry.get("run_type") != "aggregate"
         }
+        try:
+            measured = [with_numbers(checked(out, entry)) for entry in measured.values()]
+        except RunError as error:
+            measured, unreadable = [], str(error)
         if measured:
             self.remember(context)
-            return list(measured.values()), None
+            return measured, None
         reasons = [*failures(out).values(), *map(reason_of, entries), unreadable]
         reasons.append(f"exit code {ended.returncode}: {last_line(ended.stderr)}")
         return [], next(filter(None, reasons))
@@ -113,6 +117,13 @@ class Program:
             raise RunError(
                 f"{self.path}: {error.strerror}, expected a program that uses Google Benchmark"
             ) from error
+
+
+def with_numbers(entry):
+    """The entry without counters that are NaN or infinite: the files of results/ab are strict JSON."""
+    return {
+        key: value for key, value in entry.items() if type(value) is not float or is_number(value)
+    }
 
 
 def option_name(option):

@@ -1,9 +1,10 @@
 """Compares two runs of one machine: which rows are slower, by how much, and which op types explain it.
 
-results/gate base.json new.json
-results/gate base.json new.json --noise=aa.json --markdown=comment.md --json=verdict.json
+results/gate base.json new.json --noise=again.json,third.json,fourth.json
+results/gate ab/a.json ab/b.json --markdown=comment.md --json=verdict.json
 
-Exit codes: 0 no regression, 1 a row is slower, missing or failed in the new run, 2 wrong usage or unusable input.
+Exit codes: 0 no regression, 1 a row is slower, missing or failed in the new run, 2 wrong usage or unusable input, 3 no
+verdict: too many rows are undecided.
 """
 
 import argparse
@@ -14,11 +15,21 @@ from dataclasses import dataclass, replace as with_fields
 
 import numpy as np
 
-from fathom_gate import document, markdown, terminal, words
+from fathom_gate import document, markdown, runs, terminal, words
 from fathom_gate.causes import causes
-from fathom_gate.noise import Noise, between, of_alternating_runs
-from fathom_gate.rows import FASTEST, MEAN, Rows, read, same_machine, shared_block
-from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
+from fathom_gate.rates import Rates, rates_of
+from fathom_gate.rounds import more_rounds
+from fathom_gate.rows import (
+    FASTEST,
+    MEAN,
+    Rows,
+    expect_other_runs,
+    read,
+    same_machine,
+    shared_block,
+)
+from fathom_gate.shift import of_rounds
+from fathom_gate.verdict import NO_VERDICT, REGRESSION, Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import EXPECTED, RunError
@@ -36,13 +47,14 @@ class Comparison:
     verdicts: Verdicts
     causes: dict  # list of Cause by name of a step that changed
     notes: list[str]
+    rates: Rates | None  # of errors, if a verdict is possible
+    more_rounds: dict  # of results/ab, by AMBIGUOUS row
 
 
 def main(command=None):
     arguments = parsed(command)
     try:
         read_files = [arguments.base, arguments.new, *arguments.noise]
-        expect_other_runs(arguments)
         for option in ("markdown", "json"):
             if path := getattr(arguments, option):
                 expect_distinct(path, read_files, f"--{option}")
@@ -54,20 +66,16 @@ def main(command=None):
         print(f"gate: {error}", file=sys.stderr)
         return 2
     print(terminal.text(found, arguments.all, sys.stdout.isatty()), end="")
-    return 1 if found.verdicts.regressed else 0
-
-
-def expect_other_runs(arguments):
-    """Raises RunError if a file of --noise is given twice. A run says nothing about its own noise."""
-    known = {arguments.base.resolve(), arguments.new.resolve()}
-    for path in arguments.noise:
-        if path.resolve() in known:
-            raise RunError(f"--noise={path}: is given twice, expected another run of the base")
-        known.add(path.resolve())
+    if found.verdicts.exit_code == REGRESSION:
+        return 1
+    if found.verdicts.exit_code == NO_VERDICT:
+        return 3
+    return 0
 
 
 def compare(arguments):
     files = read([arguments.base, arguments.new, *arguments.noise], arguments.by)
+    expect_other_runs(files)
     base, new, *others = (chosen(rows, arguments.filter) for rows in files)
     for one in (base, *others):
         if not one.times:
@@ -79,21 +87,43 @@ def compare(arguments):
     if not has_common and base.times.keys().isdisjoint(new.failed):
         raise RunError(f"{new.path}: has no row of {base.path}, expected rows with the same names")
     settings += [f"{one.path}: {one.disturbed_words}" for one in (base, new) if one.disturbed_words]
+    rule = Rule(
+        arguments.alpha,
+        np.log1p(arguments.smallest / 100),
+        np.log1p(arguments.same / 100),
+        arguments.undecided,
+    )
     block = shared_block(base, new)
-    if has_common and too_few_repetitions(base, new, arguments.alpha, block):
-        raise RunError(
-            f"{new.path}: too few repetitions to detect any change, expected "
-            f"{words.advised(block)} in both runs"
-        )
-    smallest = np.log1p(arguments.smallest / 100)
-    if others:
-        noise = between(base, others, smallest)
+    if block:
+        verdicts = judge(base, new, of_rounds(base, new, block), rule)
+        if has_common and too_few_repetitions(base, new, arguments.alpha, block):
+            raise RunError(
+                f"{new.path}: too few rounds to detect any change, expected "
+                f"--rounds={words.ADVISED} in both runs"
+            )
+        more = {row.name: more_rounds(row, rule, block) for row in verdicts.undecided}
+        notes = list(words.notes_of_rounds(verdicts, more))
+        if others:
+            notes.append("--noise is not used: the files of results/ab hold the noise")
     else:
-        noise = of_alternating_runs(smallest) if block else Noise(smallest)
-    rule = Rule(arguments.alpha, np.log1p(arguments.same / 100))
-    verdicts = judge(base, new, noise, rule, block)
-    notes = list(words.notes(verdicts, noise, settings, block))
-    return Comparison(base, new, verdicts, causes(verdicts, base, new), notes)
+        shifts, noises = runs.shifts([base, *others], new)
+        verdicts = judge(base, new, shifts, rule)
+        more = {}
+        notes = list(words.notes_of_runs(verdicts, rule, noises))
+    return Comparison(
+        base,
+        new,
+        verdicts,
+        causes(verdicts, base, new),
+        settings + notes,
+        rates_of(verdicts, *(("ab", rounds_of(verdicts)) if block else ("gate", 1 + len(others)))),
+        more,
+    )
+
+
+def rounds_of(verdicts):
+    """The rounds that every row has."""
+    return min((min(row.repetitions) for row in verdicts.primary), default=0)
 
 
 def chosen(rows, pattern):
@@ -125,11 +155,12 @@ def parsed(command):
     )
     add(
         "--noise",
-        type=pathlib.Path,
-        action="append",
+        type=files_of,
+        action="extend",
         default=[],
-        metavar="FILE",
-        help="another run of the program of BASE: measures the noise between runs; repeatable",
+        metavar="FILE[,FILE...]",
+        help="other runs of the program of BASE, which measure the noise between processes: three or more can find a "
+        "change of 5 %% where processes differ by 1 %%; repeatable",
     )
     add(
         "--smallest",
@@ -143,7 +174,14 @@ def parsed(command):
         type=percentage,
         default=5,
         metavar="PERCENT",
-        help="a row is SAME if a larger change would have been detected, else AMBIGUOUS (5)",
+        help="a row is SAME if a larger change is ruled out, else AMBIGUOUS (5)",
+    )
+    add(
+        "--undecided",
+        type=portion,
+        default=0.25,
+        metavar="SHARE",
+        help="no verdict if this share of rows or more is AMBIGUOUS, and none slower (0.25)",
     )
     add(
         "--alpha",
@@ -169,6 +207,16 @@ def parsed(command):
     add("--markdown", type=pathlib.Path, metavar="FILE", help="also write the result as Markdown")
     add("--json", type=pathlib.Path, metavar="FILE", help="also write the result as JSON")
     return parser.parse_args(command)
+
+
+def files_of(text):
+    """The files of one --noise: a name may contain a comma if that file exists."""
+    whole = pathlib.Path(text)
+    return [whole] if whole.exists() else [pathlib.Path(one) for one in text.split(",") if one]
+
+
+def portion(text):
+    return 1.0 if text in ("1", "1.0") else share(text)
 
 
 def expression(text):

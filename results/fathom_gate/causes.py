@@ -15,6 +15,7 @@ class Cause:
     new_us: float
     share: float  # of the step's change
     changed: bool  # whether the row of the op type changed significantly
+    half_width: float = 0.0  # of the interval of the row's own shift
 
     @property
     def change_us(self):
@@ -32,7 +33,8 @@ def causes(verdicts, base, new):
         own = by_name.get(name)
         before, after = (own.base_us, own.new_us) if own else (base.us(name), new.us(name))
         share = (after - before) / (by_name[step].new_us - by_name[step].base_us)
-        found[step].append(Cause(op_type, before, after, share, own is None or own.changed))
+        changed, width = (own.changed, own.shift.half_width) if own else (True, 0.0)
+        found[step].append(Cause(op_type, before, after, share, changed, width))
     return {step: largest(all_causes) for step, all_causes in found.items()}
 
 

@@ -13,9 +13,12 @@ def text(comparison):
     made = {
         "verdict": words.summary(verdicts),
         "regressed": verdicts.regressed,
+        "exit_code": verdicts.exit_code,
+        "undecided": len(verdicts.undecided),
         "base": run(comparison.base),
         "new": run(comparison.new),
         "notes": comparison.notes,
+        "error_rates": error_rates(comparison.rates),
         "rows": [of_row(row, comparison) for row in verdicts.rows],
         "untested": verdicts.untested,
         "added": verdicts.added,
@@ -31,6 +34,17 @@ def text(comparison):
 def run(rows):
     known = {key: rows.context[key] for key in ("date", "git_commit") if key in rows.context}
     return {"file": str(rows.path)} | known
+
+
+def error_rates(found):
+    """Percentages of made-up comparisons. Empty if no verdict is possible."""
+    if found is None:
+        return {}
+    worst, usual = found.by_noise[found.worst_noise], found.usual
+    made = {"judged_by": found.judged, "false_slower_pct": usual["false_pct"]}
+    made |= {"worst_false_slower_pct": worst["false_pct"], "worst_noise": found.worst_noise}
+    made |= {"found_5_pct": usual["found_pct"], "found_90_pct": found.found_90_pct}
+    return {key: value for key, value in made.items() if value is not None}
 
 
 def of_row(row, comparison):
@@ -51,6 +65,8 @@ def of_row(row, comparison):
         "min_change_pct": row.floor,
     }
     made |= {key: percent(value) for key, value in limits.items() if math.isfinite(value)}
+    if more := comparison.more_rounds.get(row.name):
+        made["more_rounds"] = more
     if row.name in comparison.causes:
         made["causes"] = [
             {

@@ -2,6 +2,7 @@
 
 from fathom_gate import words
 from fathom_gate.verdict import Class
+from fathom_runs.markdown import code, plain, table_row
 from fathom_runs.names import short
 
 
@@ -17,14 +18,17 @@ def text(comparison):
         ]
     for row in changed:
         base, new = words.times(row).split(" -> ")
-        cells = (row.row_class.value, f"`{short(row.name)}`", base, new, words.change(row))
-        lines.append(f"| {' | '.join(cells)} | {row.q:.2g} |")
+        name = code(short(row.name))
+        cells = (row.row_class.value, name, base, new, words.change(row), f"{row.q:.2g}")
+        lines.append(table_row(cells))
     lines += [""] if changed else []
     for row in changed:
         for cause in comparison.causes.get(row.name, []):
-            lines.append(f"- `{short(row.name)}`: {words.cause_words(row, cause)}")
-    lines += [f"- {line}" for line in words.missing(verdicts)]
+            lines.append(f"- {code(short(row.name))}: {plain(words.cause_words(row, cause))}")
+    lines += [f"- {plain(line)}" for line in words.missing(verdicts)]
     lines += [f"- {line}" for line in words.counts(verdicts)]
-    lines += [f"- {run.path.name}: {run.words}" for run in (comparison.base, comparison.new)]
-    lines += [f"- note: {one}" for one in comparison.notes]
+    lines += [f"- {line}" for line in words.error_rates(comparison.rates)]
+    runs = (comparison.base, comparison.new)
+    lines += [f"- {plain(run.path.name)}: {plain(run.words)}" for run in runs]
+    lines += [f"- note: {plain(one)}" for one in comparison.notes]
     return "\n".join(lines) + "\n"

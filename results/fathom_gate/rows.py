@@ -1,6 +1,7 @@
 """Reads files of --benchmark_out as times by row, and compares their machines."""
 
 import pathlib
+import statistics
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ from fathom_runs import benchmarks, context
 from fathom_runs.entries import wrong
 from fathom_runs.failures import failures
 from fathom_runs.names import kind
-from fathom_runs.source import RunError, text_of
+from fathom_runs.source import RunError, is_number, text_of
 from fathom_runs.words import disturbed_words
 
 FASTEST = "min_us"  # fastest sample of a repetition; interference only slows a sample
@@ -27,6 +28,7 @@ class Rows:
     times: dict[str, np.ndarray]  # microseconds by repetition or round, NaN for a missing one
     failed: dict[str, str] = field(default_factory=dict)  # reason by row
     disturbed: dict[str, bool] = field(default_factory=dict)  # by row, if known
+    content: object = None  # equal in copies of a file
 
     @property
     def words(self):
@@ -40,7 +42,9 @@ class Rows:
 
     def us(self, name):
         """The median time of a row; 0 if the run lacks it."""
-        return float(np.nanmedian(self.times[name])) if name in self.times else 0.0
+        if name not in self.times:
+            return 0.0
+        return statistics.median(us for us in self.times[name].tolist() if us == us)  # no NaN
 
     def repetitions(self, name):
         return int(np.count_nonzero(~np.isnan(self.times[name])))
@@ -65,6 +69,16 @@ def read(paths, by):
     return [rows_of(path, found, fields) for path, found in zip(paths, files)]
 
 
+def expect_other_runs(files):
+    """Raises RunError if a file is given twice, also as a copy. A run says nothing about its own noise."""
+    for index, one in enumerate(files):
+        for other in files[:index]:
+            is_file = one.path.resolve() == other.path.resolve()
+            if is_file or one.times and one.content == other.content:
+                what = "the same file" if is_file else "a copy of the same run"
+                raise RunError(f"{one.path}: is {what} as {other.path}, expected another run")
+
+
 def text(path):
     """The content of a file. A run of which every row failed has an errors file only."""
     return text_of(path) if path.exists() or not failures(path) else NOTHING
@@ -72,6 +86,11 @@ def text(path):
 
 def rows_of(path, found, fields):
     failed = found.failed | failures(path)
+    if found.aggregates_only:
+        raise RunError(
+            f"{path}: holds aggregates only, expected every repetition "
+            "(without --benchmark_report_aggregates_only)"
+        )
     if not failed:
         benchmarks.expect_measured(path, found)
     is_ab = "ab_id" in found.context
@@ -81,13 +100,14 @@ def rows_of(path, found, fields):
     }
     flags = {one.name: one.is_disturbed for one in found.measured}
     disturbed = {name: flag for name, flag in flags.items() if flag is not None}
-    return Rows(path, found.context, times, failed, disturbed)
+    content = (found.context, [one.entries for one in found.measured])
+    return Rows(path, found.context, times, failed, disturbed, content)
 
 
 def field_of(rows, by):
     """The field that these rows of one name are compared by: `by`, or the mean if a repetition of one lacks it."""
-    is_complete = all(entry.get(by, 0) > 0 for row in rows for entry in row.entries)
-    return by if is_complete else MEAN
+    found = [entry.get(by) for row in rows for entry in row.entries]
+    return by if all(is_number(value) and value > 0 for value in found) else MEAN
 
 
 def times_of(benchmark, key, rounds=None):

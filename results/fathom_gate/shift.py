@@ -1,8 +1,7 @@
-"""The shift between the times of two runs, with the exact Mann-Whitney U test.
+"""The shift between the times of two programs that ran alternately, with the exact Mann-Whitney U test.
 
-If the runs alternated, only times of the same block of rounds are compared, and the U of the blocks are added
-(van Elteren, Bulletin of the ISI 37, 1960). A slow drift then affects both runs equally. With one block, this is the
-plain test.
+Only times of the same block of rounds are compared, and the U of the blocks are added (van Elteren, Bulletin of the ISI
+37, 1960). A slow drift then affects both programs equally. With one block, this is the plain test.
 """
 
 import functools
@@ -20,9 +19,9 @@ class Shift:
     """A difference of logarithms of times: 0.1 means 10.5 % longer."""
 
     effect: float  # median of all pairwise differences (Hodges and Lehmann)
-    low: float  # confidence interval; infinite with too few repetitions
+    low: float  # confidence interval; infinite with too few times
     high: float
-    p: float  # two-sided, exact
+    p: float  # two-sided
 
     @property
     def half_width(self):
@@ -38,16 +37,24 @@ def shift(base, new, block=None):
     differences = np.sort(
         np.concatenate([np.subtract.outer(after, before).ravel() for before, after in pairs])
     )
-    below, at_most = null_distribution(sizes(pairs))
+    below, at_most, beyond = null_distribution(sizes(pairs))
     longer = np.sum(differences > 0) + np.sum(differences == 0) / 2
     # Ties count half. A half U is rounded towards the larger p.
     lower, upper = at_most[math.ceil(longer)], 1 - below[math.floor(longer)]
-    # Number of differences outside the interval, per side.
-    beyond = int(np.sum(at_most <= (1 - CONFIDENCE) / 2))
     low, high = (differences[beyond - 1], differences[-beyond]) if beyond else (-np.inf, np.inf)
     # Without a common block there is no evidence of a change: p is 1 and the interval is infinite.
-    effect = float(np.median(differences)) if len(differences) else 0.0
+    count = len(differences)
+    effect = float(differences[(count - 1) // 2] + differences[count // 2]) / 2 if count else 0.0
     return Shift(effect, low, high, min(1.0, 2 * min(lower, upper)))
+
+
+def of_rounds(base, new, block):
+    """The Shift of each row that two files of results/ab have."""
+    return {
+        name: shift(times, new.times[name], block)
+        for name, times in base.times.items()
+        if name in new.times
+    }
 
 
 def blocks(base, new, block=None):
@@ -70,12 +77,16 @@ def min_p(base, new, block=None):
 
 @functools.lru_cache(maxsize=None)
 def null_distribution(sizes):
-    """P(U < u) and P(U <= u) for each u under the null hypothesis. U is summed over blocks of `sizes`."""
+    """P(U < u) and P(U <= u) for each u under the null hypothesis. U is summed over blocks of `sizes`.
+
+    Also the number of differences on each side of the confidence interval.
+    """
     density = np.ones(1)
     for n, m in sizes:
         density = np.convolve(density, orderings(n, m) / math.comb(n + m, n))
     at_most = np.minimum(np.cumsum(density), 1)
-    return np.concatenate(([0], at_most[:-1])), at_most
+    beyond = int(np.sum(at_most <= (1 - CONFIDENCE) / 2))
+    return np.concatenate(([0], at_most[:-1])), at_most, beyond
 
 
 @functools.lru_cache(maxsize=None)

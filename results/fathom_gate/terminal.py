@@ -2,7 +2,6 @@
 
 from fathom_gate import words
 from fathom_gate.verdict import Class
-from fathom_runs.names import short
 
 COLOURS = {Class.SLOWER: "31", Class.FASTER: "32", Class.AMBIGUOUS: "33", Class.SAME: "0"}
 SHOWN = (Class.SLOWER, Class.FASTER, Class.AMBIGUOUS, Class.SAME)
@@ -20,6 +19,7 @@ def text(comparison, everything=False, colours=False):
                 lines += of_row(row, comparison, colours)
     lines += words.missing(verdicts)
     lines += words.counts(verdicts)
+    lines += words.error_rates(comparison.rates)
     lines.append(words.summary(verdicts))
     return "\n".join(lines) + "\n"
 
@@ -28,6 +28,8 @@ def of_row(row, comparison, colours):
     label = f"{row.row_class.value:<9}"
     if colours:
         label = f"\033[{COLOURS[row.row_class]}m{label}\033[0m"
-    yield f"{label} {short(row.name)}  {words.times(row)}, {words.change(row)}, q {row.q:.2g}"
+    more = comparison.more_rounds.get(row.name)
+    open_words = f", about {more} more rounds would decide" if more else ""
+    yield f"{label} {words.named(row.name)}  {words.times(row)}, {words.change(row)}, q {row.q:.2g}{open_words}"
     for cause in comparison.causes.get(row.name, []):
         yield f"{'':9}   {words.cause_words(row, cause)}"

@@ -6,8 +6,11 @@ from enum import Enum
 import numpy as np
 from scipy.stats import false_discovery_control
 
-from fathom_gate.shift import CONFIDENCE, Shift, min_p, percent, shift
+from fathom_gate.shift import CONFIDENCE, Shift, min_p, percent
 from fathom_runs.names import TORCH, kind, setting, step_of, tokens
+
+
+REGRESSION, NO_VERDICT = 1, 3  # exit codes
 
 
 class Class(Enum):
@@ -27,7 +30,7 @@ class Verdict:
     base_us: float  # median over repetitions
     repetitions: tuple[int, int]  # of base and new
     shift: Shift
-    floor: float  # minimum shift that is not noise; infinite with too few repetitions
+    floor: float  # minimum shift that is not noise; infinite if the noise is not known
     q: float  # p, adjusted for false discoveries
     row_class: Class
 
@@ -60,6 +63,7 @@ class Verdicts:
     vanished: dict[str, str]  # rows that the new run lacks, with the reason from its errors file
     failed: dict[str, str]  # other failures of the new run, with the reason
     failed_before: frozenset[str]  # rows that failed in the base
+    most_undecided: float  # share of AMBIGUOUS rows; from it on there is no verdict
 
     def of(self, row_class):
         return [row for row in self.rows if row.row_class is row_class]
@@ -69,6 +73,14 @@ class Verdicts:
         return [row for row in self.rows if row.fails]
 
     @property
+    def primary(self):
+        return [row for row in self.rows if row.is_primary]
+
+    @property
+    def undecided(self):
+        return [row for row in self.primary if row.row_class is Class.AMBIGUOUS]
+
+    @property
     def newly_failed(self):
         return [name for name in self.failed if name not in self.failed_before]
 
@@ -76,20 +88,34 @@ class Verdicts:
     def regressed(self):
         return bool(self.failing or self.vanished or self.newly_failed)
 
+    @property
+    def exit_code(self):
+        """A regression that was found counts, however many rows are undecided."""
+        if self.regressed:
+            return REGRESSION
+        undecided = len(self.undecided)
+        return (
+            NO_VERDICT if undecided and undecided >= self.most_undecided * len(self.primary) else 0
+        )
+
 
 @dataclass(frozen=True)
 class Rule:
-    """When a row has changed, and when it is the same."""
+    """When a row has changed, when it is the same, and when there is no verdict."""
 
     alpha: float = 0.05  # share of false discoveries
-    same: float = np.log1p(0.05)  # in a row that is SAME, a larger shift would have been detected
+    smallest: float = np.log1p(0.02)  # smaller shifts are ignored
+    same: float = np.log1p(0.05)  # larger shifts are ruled out in a row that is SAME
+    most_undecided: float = 0.25  # share of AMBIGUOUS rows
+
+    def floor(self, found):
+        return max(self.smallest, found.half_width)
 
 
-def judge(base, new, noise, rule, block=None):
-    """Compares all rows that both runs have. `block` is the number of repetitions per block (shift.py)."""
-    common = [name for name in base.times if name in new.times]
-    shifts = {name: shift(base.times[name], new.times[name], block) for name in common}
-    floors = {name: noise.floor(name, shifts[name]) for name in common}
+def judge(base, new, shifts, rule):
+    """Compares all rows that both runs have. `shifts` holds the Shift of each."""
+    common = list(shifts)
+    floors = {name: rule.floor(found) for name, found in shifts.items()}
     primary, families = split(common)
 
     q = adjusted(primary, shifts)
@@ -124,6 +150,7 @@ def judge(base, new, noise, rule, block=None):
         {name: new.failed.get(name, "") for name in only(base, new)},
         {name: why for name, why in new.failed.items() if name not in only(base, new)},
         frozenset(base.failed),
+        rule.most_undecided,
     )
 
 
@@ -173,7 +200,7 @@ def is_change(found, q, floor, alpha):
 def class_of(found, q, floor, rule):
     if is_change(found, q, floor, rule.alpha):
         return Class.SLOWER if found.effect > 0 else Class.FASTER
-    return Class.SAME if abs(found.effect) + floor <= rule.same else Class.AMBIGUOUS
+    return Class.SAME if max(-found.low, found.high) <= rule.same else Class.AMBIGUOUS
 
 
 def can_detect(base, new, alpha, block=None):

@@ -1,14 +1,22 @@
 """Sentences that the terminal and Markdown share."""
 
+import numpy as np
+
+from fathom_gate import rates
 from fathom_gate.shift import percent
-from fathom_gate.verdict import Class
+from fathom_gate.verdict import NO_VERDICT, Class
 from fathom_runs.names import short
-from fathom_runs.words import listed, plural, time_words
+from fathom_runs.words import listed, one_line, plural, time_words
 
 ADVISED = 9  # repetitions
+MANY = 5  # rows, of which the median says something about the machine
 KINDS = {"step": "step", "other": "row", "inside": "op type inside steps", "op": "op"}
 KINDS_OF_MANY = {"step": "steps", "other": "rows"}
 KINDS_OF_MANY |= {"inside": "op types inside steps", "op": "ops"}
+
+
+def named(name):
+    return one_line(short(name))
 
 
 def signed(value):
@@ -30,11 +38,19 @@ def cause_words(step, cause):
     """`conv2d explains 94 % of 1.15 s: 6.9 s -> 7.98 s, +15.7 %`"""
     step_change = step.new_us - step.base_us
     change = f", {signed(100 * cause.change_us / cause.base_us)}" if cause.base_us else ""
-    doubt = "" if cause.changed else "; within the noise of its own row"
+    doubt = "" if cause.changed else f"; {doubt_of(cause)}"
     return (
         f"{cause.op_type} explains {100 * cause.share:.0f} % of {time_words(abs(step_change))}: "
         f"{time_words(cause.base_us)} -> {time_words(cause.new_us)}{change}{doubt}"
     )
+
+
+def doubt_of(cause):
+    """Why the change of a row that explains its step may still be noise."""
+    width = percent(cause.half_width)
+    if width == float("inf"):
+        return "too few repetitions to tell it from noise"
+    return f"its own row is uncertain by {width:.0f} %"
 
 
 def counts(verdicts):
@@ -50,51 +66,95 @@ def counts(verdicts):
         yield f"{rows} of ops not tested, because their steps did not change"
 
 
-def advised(block):
-    """The option for enough repetitions, of results/ab if the runs are compared in blocks of its rounds."""
-    return f"{'--rounds' if block else '--benchmark_repetitions'}={ADVISED}"
-
-
-def notes(verdicts, noise, settings, block=None):
-    """Yields reasons to be careful with the result."""
-    yield from settings
+def notes_of_rounds(verdicts, more):
+    """Yields reasons to be careful with files of results/ab. `more` is the number of rounds that a row needs."""
     fewest = min((min(row.repetitions) for row in verdicts.rows), default=ADVISED)
     if fewest < ADVISED:
         yield (
-            f"rows with only {plural(fewest, 'repetition')}, {ADVISED} advised "
-            f"({advised(block)}): with fewer, only large changes are detected"
+            f"rows with only {plural(fewest, 'repetition')}, {ADVISED} advised (--rounds={ADVISED}): with fewer, only "
+            "large changes are detected"
         )
-    unclear = sum(row.is_primary and row.row_class is Class.AMBIGUOUS for row in verdicts.rows)
-    if unclear:
+    if verdicts.undecided:
+        known = sorted(
+            (more[row.name], named(row.name)) for row in verdicts.undecided if more[row.name]
+        )
+        parts = [f"about {count} more rounds would decide {name}" for count, name in known]
+        few = len(verdicts.undecided) - len(known)
+        parts += [f"{plural(few, 'row')} with too few rounds"] * bool(few)
+        yield f"{plural(len(verdicts.undecided), 'row')} AMBIGUOUS: {listed(parts, 3)}"
+
+
+def notes_of_runs(verdicts, rule, noises):
+    """Yields reasons to be careful with other files. `noises` are those between runs, by kind of row."""
+    measured = {kind: noise for kind, noise in noises.items() if noise.degrees}
+    for kind, noise in measured.items():
         yield (
-            f"{plural(unclear, 'row')} AMBIGUOUS: more repetitions can decide; "
-            "results/ab --most-rounds=N adds them where needed"
+            f"noise: equal runs of {KINDS_OF_MANY[kind]} differ by "
+            f"{percent(noise.deviation):.2g} % (standard deviation over {plural(noise.rows, 'row')})"
         )
-    if noise.rows:
+    if not measured:
         yield (
-            f"noise: a change must exceed {noise.factor:.1f} times the half width of its interval, "
-            f"measured on {plural(noise.rows, 'row')} between runs of one program"
+            "noise: not measured between processes, so these two runs cannot be judged: where processes differ by "
+            f"1 %, repetitions alone call a row SLOWER in {share_words(rates.alone()['false_pct'])} of comparisons of "
+            f"{rates.known()['rows']} equal rows; give other runs of the base (--noise=again.json) or use results/ab"
         )
-    elif not noise.measured:
+    elif verdicts.undecided:
         yield (
-            "noise: not measured between processes (--noise=again.json, another run of the base's "
-            "program), so a difference between processes can look like a change"
+            f"{plural(len(verdicts.undecided), 'row')} AMBIGUOUS: more runs of the base (--noise) or results/ab can "
+            "decide"
         )
+    yield from moved(verdicts, rule)
+
+
+def moved(verdicts, rule):
+    """A sentence if most rows moved together."""
+    effects = [row.shift.effect for row in verdicts.primary]
+    if len(effects) >= MANY and abs(middle := float(np.median(effects))) > rule.smallest:
+        yield (
+            f"the median row changed by {signed(percent(middle))}: a machine that has changed looks the same; "
+            "results/ab tells them apart"
+        )
+
+
+def error_rates(found):
+    """Yields what verdicts like this one get wrong. `found` is of rates.py."""
+    if found is None:
+        return
+    worst, usual = found.by_noise[found.worst_noise], found.usual
+    yield (
+        f"error rate: of {found.suites:,} made-up comparisons of {found.rows} equal rows by {found.judged}, "
+        f"{share_words(usual['false_pct'])} had a false SLOWER if processes differ by 1 %, "
+        f"{share_words(worst['false_pct'])} under the worst of {len(found.by_noise)} noises (docs/gate.md)"
+    )
+    here = f"; here 90 % would find {signed(found.found_90_pct)}" if found.found_90_pct else ""
+    yield (
+        f"power: one row that is 5 % slower was found in {share_words(usual['found_pct'])} of them"
+        f"{here}, in a row of median noise"
+    )
+
+
+def share_words(value):
+    return f"{value:.{0 if value >= 9.95 else 1}f} %"
 
 
 def missing(verdicts):
     """Yields lines about rows that failed or that only one run has."""
     for name, why in verdicts.vanished.items():
-        yield f"VANISHED  {short(name)}{': ' + why if why else ''}"
+        yield f"VANISHED  {named(name)}{': ' + why if why else ''}"
     for name, why in verdicts.failed.items():
         known = "; in the base, too" if name in verdicts.failed_before else ""
-        yield f"FAILED    {short(name)}: {why}{known}"
+        yield f"FAILED    {named(name)}: {why}{known}"
     if verdicts.added:
-        yield f"new: {listed([short(name) for name in verdicts.added], 3)}"
+        yield f"new: {listed(map(named, verdicts.added), 3)}"
 
 
 def summary(verdicts):
     found = [(verdicts.failing, "slower"), (verdicts.vanished, "vanished")]
     found.append((verdicts.newly_failed, "failed"))
     parts = [f"{plural(len(rows), 'row')} {what}" for rows, what in found if rows]
-    return f"regression: {', '.join(parts)}" if parts else "no regression"
+    if parts:
+        return f"regression: {', '.join(parts)}"
+    undecided = f"{len(verdicts.undecided)} of {plural(len(verdicts.primary), 'row')} undecided"
+    if verdicts.exit_code == NO_VERDICT:
+        return f"no verdict: {undecided}"
+    return f"no regression; {undecided}" if verdicts.undecided else "no regression"

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from fathom_runs.markdown import plain, table_row
+
 
 @dataclass(frozen=True)
 class Table:
@@ -43,6 +45,7 @@ def as_markdown(blocks):
 
 def markdown_lines(block):
     if isinstance(block, str):
-        return [f"- {block}"]
+        return [f"- {plain(block)}"]
     rules = ["--:" if head in block.numbers else "---" for head in block.heads]
-    return ["| " + " | ".join(row) + " |" for row in (block.heads, rules, *block.rows)]
+    rows = [[plain(cell) for cell in row] for row in block.rows]
+    return [table_row(row) for row in (block.heads, rules, *rows)]

@@ -1,10 +1,18 @@
 """Reads a file of --benchmark_out into benchmarks with all their repetitions."""
 
+import pathlib
 import statistics
 from dataclasses import dataclass
 
 from fathom_runs.catalogue import Catalogue, catalogue_of
-from fathom_runs.entries import MICROSECONDS, STANDARD_FIELDS, checked, is_measured, reason_of
+from fathom_runs.entries import (
+    MICROSECONDS,
+    STANDARD_FIELDS,
+    checked,
+    is_measured,
+    number,
+    reason_of,
+)
 from fathom_runs.names import is_fathom_row
 from fathom_runs.source import EXPECTED, RunError, document, text_of
 from fathom_runs.words import plural
@@ -16,6 +24,7 @@ class Benchmark:
 
     name: str
     entries: list[dict]
+    path: pathlib.Path | None = None  # for errors
 
     @property
     def times_us(self):
@@ -29,7 +38,8 @@ class Benchmark:
     def cpu_us(self):
         """CPU time of all threads, in microseconds: the median over repetitions."""
         return statistics.median(
-            MICROSECONDS[entry["time_unit"]] * entry["cpu_time"] for entry in self.entries
+            MICROSECONDS[entry["time_unit"]] * number(self.path, entry, "cpu_time")
+            for entry in self.entries
         )
 
     @property
@@ -45,8 +55,8 @@ class Benchmark:
         )
 
     def values(self, key):
-        """Values of a field, one per repetition that has the field."""
-        return [entry[key] for entry in self.entries if key in entry]
+        """Numbers in a field, one per repetition that has the field. Raises RunError."""
+        return [number(self.path, entry, key) for entry in self.entries if key in entry]
 
     def median(self, key, otherwise=None):
         values = self.values(key)
@@ -73,6 +83,7 @@ class Benchmarks:
     measured: list[Benchmark]  # in the file's order
     failed: dict[str, str]  # reason by name; empty in files of fathom_bench
     catalogue: Catalogue | None = None  # set by `read_fathom` only
+    aggregates_only: bool = False  # whether no row has its repetitions
 
 
 def read(path):
@@ -83,6 +94,8 @@ def read(path):
 
 
 def expect_measured(path, found):
+    if not found.measured and found.aggregates_only:
+        raise RunError(f"{path}: holds aggregates without medians only, {EXPECTED}")
     if not found.measured:
         raise RunError(f"{path}: no measured row, {EXPECTED}")
 
@@ -120,7 +133,9 @@ def parsed(path, text):
             medians[name] = [checked(path, entry)]
     found = medians | repetitions
     names = dict.fromkeys(entry["run_name"] for entry in entries)
-    measured = [Benchmark(name, found[name]) for name in names if name in found]
+    measured = [Benchmark(name, found[name], path) for name in names if name in found]
     # A benchmark shorter than the clock's resolution has a time of 0. It is not a measurement.
     measured = [benchmark for benchmark in measured if benchmark.us > 0]
-    return Benchmarks(context, measured, failed)
+    is_aggregate = [entry.get("run_type") == "aggregate" for entry in entries]
+    only = any(is_aggregate) and not repetitions
+    return Benchmarks(context, measured, failed, aggregates_only=only)

@@ -1,6 +1,9 @@
 """Checks an entry of `benchmarks` and separates Google Benchmark's fields from counters."""
 
+import json
+
 from fathom_runs.source import RunError, is_number
+from fathom_runs.words import one_line
 
 MICROSECONDS = {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}
 MEASURED = ("real_time", "cpu_time", "iterations")
@@ -18,23 +21,34 @@ def is_measured(entry):
 
 
 def reason_of(entry):
-    """Why an entry failed or was skipped, as far as the program said it."""
-    return str(entry.get("error_message") or entry.get("skip_message") or "")
+    """Why an entry failed or was skipped, as far as the program said it, on one line."""
+    return one_line(entry.get("error_message") or entry.get("skip_message") or "")
 
 
 def checked(path, entry):
-    """Returns the entry. Raises RunError if a time or counter is not a number or the label is not a string."""
+    """Returns the entry. Raises RunError if its time is not a number or the label is not a string.
+
+    Other numbers are checked where they are used (`number`).
+    """
     if str(entry.get("time_unit")) not in MICROSECONDS:
         raise wrong(path, entry, "time_unit", f"one of {', '.join(MICROSECONDS)}")
     if not isinstance(entry.get("label", ""), str):
         raise wrong(path, entry, "label", "a string")
-    for key in sorted(entry.keys() - STANDARD_FIELDS | set(MEASURED)):
-        value, measured = entry.get(key), key in MEASURED
-        if not is_number(value) or measured and value < 0:
-            raise wrong(path, entry, key, "a number of at least 0" if measured else "a number")
+    number(path, entry, "real_time")
     return entry
 
 
+def number(path, entry, key):
+    """The number in a field of the entry. Raises RunError if there is none."""
+    value = entry.get(key)
+    if not is_number(value) or key in MEASURED and value < 0:
+        expected = "a number of at least 0" if key in MEASURED else "a number"
+        raise wrong(path, entry, key, expected)
+    return value
+
+
 def wrong(path, entry, key, expected):
-    found = str(entry.get(key, "missing"))[:40]
-    return RunError(f"{path}: {key} of {entry['run_name']} is {found!r}, expected {expected}")
+    value = entry.get(key, "missing")
+    found = str(json.dumps(value) if isinstance(value, float) else value)[:40]  # NaN as in JSON
+    place = f"{path}: " if path else ""
+    return RunError(f"{place}{key} of {entry['run_name']} is {found!r}, expected {expected}")

@@ -4,6 +4,7 @@ import json
 
 from fathom_runs.beside import ERRORS, beside
 from fathom_runs.source import RunError, text_of
+from fathom_runs.words import one_line
 
 
 def errors_of(path):
@@ -19,7 +20,7 @@ def failures(path):
     for number, line in enumerate(text_of(beside).splitlines(), 1):
         try:
             failure = json.loads(line)
-            found[str(failure["name"])] = str(failure["reason"])
+            found[str(failure["name"])] = one_line(failure["reason"])
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(
                 f'{beside}: line {number} is {line[:40]!r}, expected {{"name": ..., "reason": ...}}'

@@ -1,7 +1,9 @@
 """Reads text and JSON, also from gzip files. Every error is one line."""
 
+import codecs
 import gzip
 import json
+import math
 import pathlib
 import sys
 import zlib
@@ -9,6 +11,9 @@ import zlib
 EXPECTED = "expected the JSON of --benchmark_out"
 GZIP = ".gz"
 GZIP_START = b"\x1f\x8b"  # RFC 1952
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # PowerShell redirects to such files
+# What programs write for numbers that JSON cannot hold.
+CONSTANTS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class RunError(Exception):
@@ -16,13 +21,19 @@ class RunError(Exception):
 
 
 def text_of(path):
-    """The text of a file. Unpacks gzip files; any name may be one of them, a name with `.gz` must. Raises RunError."""
+    """The text of a file without its byte order mark. Raises RunError.
+
+    Unpacks gzip files; any name may be one of them, a name with `.gz` must.
+    """
     try:
         with open(path, "rb") as file:
             is_packed = is_gzip(path) or file.peek(2).startswith(GZIP_START)
-            return (gzip.open(file) if is_packed else file).read().decode()
+            data = (gzip.open(file) if is_packed else file).read()
+        return data.decode("utf-16" if data.startswith(UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RunError(f"{path}: byte {error.start} is not UTF-8, expected JSON") from error
+        raise RunError(
+            f"{path}: byte {error.start} is not {error.encoding.upper()}, expected JSON"
+        ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise RunError(f"{path}: is broken ({error}), expected a complete gzip file") from error
     except OSError as error:
@@ -54,9 +65,12 @@ def is_number(value):
 
 
 def document(path, text):
-    """Returns the context and all entries of a file of --benchmark_out. Raises RunError."""
+    """Returns the context and all entries of a file of --benchmark_out. Raises RunError.
+
+    Numbers may be NaN or infinite: Google Benchmark writes the cv of a counter that is always 0 as NaN.
+    """
     try:
-        value = strict_json(text)
+        value = json.loads(text, parse_constant=CONSTANTS.get)
     except RecursionError as error:
         raise RunError(f"{path}: nested too deeply, {EXPECTED}") from error
     except json.JSONDecodeError as error:
@@ -64,7 +78,10 @@ def document(path, text):
         # json reports an unterminated string at its start.
         truncated = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         what = "is truncated" if truncated else "is not JSON"
-        raise RunError(f"{path}: {what} at {place}, {EXPECTED}") from error
+        start = error.pos - (error.colno - 1 if error.colno <= 40 else 0)  # of its line
+        found = text[start:].split("\n", 1)[0][:40]
+        found = f", found {found!r}" if found and not truncated else ""
+        raise RunError(f"{path}: {what} at {place}{found}, {EXPECTED}") from error
     except ValueError as error:  # a number with thousands of digits
         raise RunError(f"{path}: {error}, {EXPECTED}") from error
     if not isinstance(value, dict):
@@ -74,6 +91,11 @@ def document(path, text):
             raise RunError(f"{path}: no `{key}`, {EXPECTED}")
     for entry in value["benchmarks"]:
         if not isinstance(entry, dict) or not isinstance(entry.get("run_name"), str):
+            if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                raise RunError(
+                    f"{path}: row {entry['name'][:40]!r} has no run_name, as of Google Benchmark 1.4 and older; "
+                    "expected a file of 1.5 or newer"
+                )
             raise RunError(
                 f"{path}: `benchmarks` holds {str(entry)[:40]!r}, expected rows with names"
             )

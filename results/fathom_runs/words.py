@@ -1,6 +1,11 @@
 """Formats numbers and names for sentences."""
 
 
+def one_line(text):
+    """The text without line breaks."""
+    return " ".join(filter(None, map(str.strip, str(text).splitlines())))
+
+
 def plural(count, noun, nouns=None):
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 

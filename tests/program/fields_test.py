@@ -147,7 +147,7 @@ def test_kinds_of_findings_are_those_of_the_code():
 
 
 def test_fields_of_the_gate_are_documented(tmp_path):
-    document = made_up.document(workloads=("vgg", "memnet"))
+    document = made_up.document(workloads=("vgg", "memnet"), ab_id="1", ab_block="3")
     base, new = (
         made_up.write(
             tmp_path / f"{name}.json",

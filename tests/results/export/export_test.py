@@ -94,7 +94,7 @@ def test_broken_input_gives_one_line_and_keeps_the_output(tmp_path, form):
         json.dumps(timeless): f"real_time of {STEP} is 'missing'",
         json.dumps(backwards): f"real_time of {STEP} is '-1', expected a number of at least 0",
         json.dumps(endless): f"real_time of {STEP} is '1000",
-        good.replace('"params": 1000000.0', '"params": NaN', 1): "is not JSON at line 1",
+        good.replace('"params": 1000000.0', '"params": NaN', 1): f"params of {STEP} is 'NaN'",
         good.replace('"params": 1000000.0', '"params": "x"', 1): f"params of {STEP} is 'x'",
         good.replace('"time_unit": "us"', '"time_unit": "h"', 1): f"time_unit of {STEP} is 'h'",
     }

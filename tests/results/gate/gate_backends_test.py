@@ -3,7 +3,7 @@
 import made_up_backends
 import made_up_run as made_up
 import pytest
-from gated import SLOW_CONVOLUTION, SUFFIX, VGG, classes, repeated, row_of, verdict
+from gated import ALTERNATING, SLOW_CONVOLUTION, SUFFIX, VGG, classes, repeated, row_of, verdict
 
 TUNED = VGG.replace("backend:torch", "backend:tuned")
 ONEDNN = VGG.replace("backend:torch", "backend:onednn")
@@ -14,7 +14,7 @@ OPS = {
 
 def run(path, seed, slower=None, workloads=("vgg", "memnet")):
     """A run with steps on torch, which are profiled, on oneDNN and on the fastest kernels."""
-    document = made_up.document(workloads, modes=("train",))
+    document = made_up.document(workloads, modes=("train",), **ALTERNATING)
     for workload in workloads:
         steps = made_up.step(workload, profile=False)
         document["benchmarks"] += made_up_backends.on_all(steps)

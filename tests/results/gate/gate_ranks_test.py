@@ -3,7 +3,7 @@
 import made_up_ranks
 import made_up_run as made_up
 import pytest
-from gated import SUFFIX, classes, repeated, row_of, verdict
+from gated import ALTERNATING, SUFFIX, classes, repeated, row_of, verdict
 
 PLAIN = made_up.step_name("vgg")
 ONE, TWO = (PLAIN.replace("/threads:1", f"/threads:1/ranks:{count}") for count in (1, 2))
@@ -12,7 +12,7 @@ REDUCTION = "op/all_reduce/vgg/bucket1/update/device:cpu/threads:1/ranks:{}/"
 
 def run(path, seed, slower=None, steps=True):
     """A run with a step of one process and its op types and ops, and with steps of one and of two ranks."""
-    document = made_up.document(("vgg",), modes=("train",))
+    document = made_up.document(("vgg",), modes=("train",), **ALTERNATING)
     rows = made_up_ranks.rows(("vgg",), ranks=(1, 2))
     document["benchmarks"] += [row for row in rows if steps or row["name"].startswith("op/")]
     rows = list(repeated(document["benchmarks"], seed, slower))

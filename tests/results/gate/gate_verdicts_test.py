@@ -4,7 +4,7 @@ import random
 
 import made_up_run as made_up
 import pytest
-from gated import MEMNET, SLOW_CONVOLUTION, SUFFIX, VGG
+from gated import ALTERNATING, MEMNET, SLOW_CONVOLUTION, SUFFIX, VGG
 from gated import base, classes, repeated, row_of, run, verdict
 
 
@@ -44,7 +44,7 @@ def test_small_changes_are_ignored(tmp_path, base):
 
 
 def test_noisy_rows_are_ambiguous(tmp_path):
-    document = made_up.document(workloads=("vgg",), op_rows=False, profile=False)
+    document = made_up.document(("vgg",), op_rows=False, profile=False, **ALTERNATING)
     draw = random.Random(1)
     files = []
     for name in ("base", "new"):
@@ -55,7 +55,8 @@ def test_noisy_rows_are_ambiguous(tmp_path):
                 rows.append(row | {"real_time": us, "repetitions": 9, "repetition_index": index})
         files.append(made_up.write(tmp_path / f"{name}.json", document | {"benchmarks": rows}))
     code, found = verdict(*files)
-    assert code == 0 and set(classes(found).values()) == {"AMBIGUOUS"}
+    assert code == 3 and set(classes(found).values()) == {"AMBIGUOUS"}
+    assert found["verdict"] == "no verdict: 2 of 2 rows undecided" and not found["regressed"]
 
 
 def test_ops_of_an_unchanged_step_are_not_tested(tmp_path, base):
@@ -66,7 +67,7 @@ def test_ops_of_an_unchanged_step_are_not_tested(tmp_path, base):
 
 
 def test_ops_without_a_step_are_tested(tmp_path):
-    ops = made_up.document(workloads=("vgg",), modes=())
+    ops = made_up.document(workloads=("vgg",), modes=(), **ALTERNATING)
     files = [
         made_up.write(
             tmp_path / name, ops | {"benchmarks": list(repeated(ops["benchmarks"], *how))}
@@ -81,7 +82,7 @@ def test_ops_without_a_step_are_tested(tmp_path):
 
 def test_files_of_any_google_benchmark_are_compared(tmp_path):
     rows = [made_up.row(f"BM_Sort/{n}", 5 * n) | {"time_unit": "ns"} for n in (10, 20)]
-    document = {"context": {}, "benchmarks": []}
+    document = {"context": ALTERNATING, "benchmarks": []}
     files = [
         made_up.write(tmp_path / name, document | {"benchmarks": list(repeated(rows, *how))})
         for name, how in {"a.json": (1,), "b.json": (2, {"BM_Sort/20": 1.2})}.items()
@@ -101,11 +102,11 @@ def test_the_fastest_sample_is_the_default(tmp_path):
             least = factor * 100 * draw.uniform(1, 1.01)
             rows.append(row | {"real_time": least * draw.uniform(1, 1.5), "min_us": least})
         files.append(tmp_path / f"{name}.json")
-        made_up.write(files[-1], {"context": {}, "benchmarks": rows})
+        made_up.write(files[-1], {"context": ALTERNATING, "benchmarks": rows})
     code, found = verdict(*files)
     assert code == 1 and row_of(found, VGG)["base_us"] == pytest.approx(100, abs=1)
     code, found = verdict(*files, "--by=real_time")
-    assert code == 0 and classes(found)[VGG] == "AMBIGUOUS"
+    assert code == 3 and classes(found)[VGG] == "AMBIGUOUS"
 
 
 def files_of(tmp_path, rows, **context):
@@ -123,12 +124,16 @@ def files_of(tmp_path, rows, **context):
     return files
 
 
+ONE_BLOCK = ALTERNATING | {"ab_block": "9"}
+
+
 def compared(tmp_path, rows):
     """The classes of rows with these times: {name: (base, new)}."""
-    return classes(verdict(*files_of(tmp_path, rows))[1])
+    return classes(verdict(*files_of(tmp_path, rows, **ONE_BLOCK))[1])
 
 
 SAME = [100, 100.1, 100.2, 100.3]
+AGAIN = [100.3, 100.2, 100.1, 100]
 SLOWER = [110, 110.1, 110.2, 110.3]  # p is 2 / 70, the smallest of 4 and 4 repetitions
 
 
@@ -149,7 +154,8 @@ def test_ops_of_one_changed_step_of_two_need_half_the_p_value(tmp_path):
 
 def test_a_row_with_too_few_repetitions_is_ambiguous(tmp_path):
     few, equal = "BM_Few", [100.0, 100.0]
-    _, found = verdict(*files_of(tmp_path, {"BM_A": (SAME, SAME), few: (equal, equal)}))
+    rows = {"BM_A": (SAME, AGAIN), few: (equal, equal)}
+    _, found = verdict(*files_of(tmp_path, rows, **ONE_BLOCK))
     assert row_of(found, "BM_A")["class"] == "SAME" and "min_change_pct" in row_of(found, "BM_A")
     row = row_of(found, few)
     assert row["class"] == "AMBIGUOUS" and row["p"] == 1
@@ -159,20 +165,18 @@ def test_a_row_with_too_few_repetitions_is_ambiguous(tmp_path):
 
 def test_a_row_without_an_interval_is_never_slower(tmp_path):
     few = (SAME[:3], SLOWER[:3])
-    _, found = verdict(*files_of(tmp_path, {"BM_A": (SAME, SAME), "BM_Few": few}), "--alpha=0.3")
+    rows = {"BM_A": (SAME, SAME), "BM_Few": few}
+    _, found = verdict(*files_of(tmp_path, rows, **ONE_BLOCK), "--alpha=0.3")
     row = row_of(found, "BM_Few")
     assert row["q"] <= 0.3 and row["class"] == "AMBIGUOUS"
 
 
 def test_a_repetition_with_a_time_of_0_is_left_out(tmp_path):
     rows = {"BM_A": ([*SAME, 0], [0, *SLOWER])}
-    _, found = verdict(*files_of(tmp_path, rows))
+    _, found = verdict(*files_of(tmp_path, rows, **ONE_BLOCK))
     row = row_of(found, "BM_A")
     assert row["repetitions"] == [4, 4] and row["class"] == "SLOWER"
     assert row["base_us"] == pytest.approx(100.15) and row["change_pct"] == pytest.approx(10, abs=1)
-
-
-ALTERNATING = {"ab_id": "1", "ab_block": "3"}  # the context of files of results/ab
 
 
 @pytest.mark.parametrize("missing", [None, 0])

@@ -1,4 +1,4 @@
-"""Made-up noisy runs and their results from results/gate, for the tests in this folder."""
+"""Made-up noisy files of results/ab and their results from results/gate, for the tests in this folder."""
 
 import random
 
@@ -7,6 +7,8 @@ import pytest
 from program import gate, strict_json
 
 SUFFIX = "/process_time/real_time"
+ALTERNATING = {"ab_id": "1", "ab_block": "3"}  # the context of files of results/ab
+SINGLE = {"ab_id": "", "ab_block": ""}  # of a run of its own
 VGG = made_up.step_name("vgg")
 MEMNET = made_up.step_name("memnet")
 # Convolutions are 70 of the 100 ms of vgg. A seventh more in them is a tenth more in the step.
@@ -25,7 +27,7 @@ def repeated(rows, seed, slower=None, repetitions=9, between=0.0):
 
 
 def run(path, seed, slower=None, repetitions=9, between=0.0, workloads=("vgg", "memnet"), **more):
-    document = made_up.document(workloads=workloads, **more)
+    document = made_up.document(workloads=workloads, **ALTERNATING | more)
     rows = repeated(document["benchmarks"], seed, slower, repetitions, between)
     return made_up.write(path, document | {"benchmarks": list(rows)})
 
@@ -36,11 +38,13 @@ def base(tmp_path):
 
 
 def verdict(*arguments):
-    """The exit code and the JSON of results/gate."""
+    """The exit code and the JSON of results/gate. Fails on an error."""
     path = arguments[1].parent / "verdict.json"
     result = gate(*arguments, f"--json={path}")
-    assert result.returncode in (0, 1), result.stderr
-    return result.returncode, strict_json(path.read_text())
+    assert result.returncode in (0, 1, 3), result.stderr
+    found = strict_json(path.read_text())
+    assert found["exit_code"] == result.returncode
+    return result.returncode, found
 
 
 def classes(found):

@@ -198,7 +198,7 @@ def test_broken_files_give_one_line_and_keep_the_page(tmp_path):
         json.dumps(foreign): "no row of fathom_bench among its 1 row,",
         json.dumps(timeless): "real_time of memnet/train/device:cpu/threads:1/batch:32/",
         json.dumps(shapeless): "lacks a valid 'batch'",
-        good.replace('"params": 1000000.0', '"params": NaN'): "is not JSON at line 1",
+        good.replace('"params": 1000000.0', '"params": NaN'): "is 'NaN', expected a number",
         good.replace('"params": 1000000.0', '"params": "many"'): "is 'many', expected a number",
         good.replace('"label": "framework"', '"label": ""'): "has no label",
         good.replace('"label": "framework"', '"label": 3'): "label of memnet/train/",
