@@ -46,7 +46,7 @@ std::string exceeded_limit(pid_t child, double seconds, const Limits& limits) {
     return text;
   }
   if (private_bytes(child) > limits.bytes) {
-    return "took more memory than the " + gigabytes(limits.bytes) + " of --fathom_limit_gb";
+    return "took more memory than the " + gigabytes(limits.bytes) + ' ' + limits.bytes_are;
   }
   return {};
 }

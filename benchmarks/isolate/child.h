@@ -9,7 +9,8 @@ namespace fathom::benchmarks {
 /// Limits of a child process.
 struct Limits {
   double seconds;
-  double bytes;  ///< of its private memory
+  double bytes;           ///< of its private memory
+  std::string bytes_are;  ///< where that number comes from, for messages
 };
 
 /// How a child process ended.

@@ -32,11 +32,11 @@ constexpr std::array<Conflict, 2> kConflicts{{
 
 /// Options of this process that are not passed to a child as they are. A child inherits the choice
 /// of --fathom_gpu with its environment.
-constexpr std::array<std::string_view, 14> kNotPassed{
-    "--fathom_device",   "--fathom_explain",       "--fathom_gpu",           "--fathom_isolate",
-    "--fathom_limit_gb", "--fathom_limit_seconds", "--fathom_machine_check", "--fathom_peaks",
-    "--fathom_resume",   "--fathom_samples",       "--benchmark_filter",     "--benchmark_format",
-    "--benchmark_out",   "--benchmark_out_format"};
+constexpr std::array<std::string_view, 13> kNotPassed{
+    "--fathom_device",        "--fathom_explain",       "--fathom_gpu",       "--fathom_isolate",
+    "--fathom_limit_seconds", "--fathom_machine_check", "--fathom_peaks",     "--fathom_resume",
+    "--fathom_samples",       "--benchmark_filter",     "--benchmark_format", "--benchmark_out",
+    "--benchmark_out_format"};
 
 constexpr std::string_view kMessagePrefix = "fathom_bench: ";  // of lines on stderr
 
@@ -91,8 +91,10 @@ void resolve_isolation(Options& options) {
   for (const char* flag : {"--fathom_limit_seconds", "--fathom_limit_gb"}) {
     if (!options.was_typed(flag)) continue;
     refuse_conflicts(flag, kConflicts, options);
-    options.isolate = true;
+    // The process of a row gets --fathom_isolate=false and the limit of its memory.
+    if (!options.was_typed("--fathom_isolate")) options.isolate = true;
   }
+  if (options.limit_gb) fixtures::limit_memory(*options.limit_gb * 1e9);
   if (options.isolate) refuse_conflicts("--fathom_isolate", kConflicts, options);
 }
 
@@ -141,7 +143,9 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
   for (const auto& file : {out, out + ".errors.jsonl", samples, choice}) fs::remove(file);
   const Limits limits{
       .seconds = options_.limit_seconds,
-      .bytes = options_.limit_gb ? *options_.limit_gb * 1e9 : default_memory_limit()};
+      .bytes = options_.limit_gb ? *options_.limit_gb * 1e9 : default_memory_limit(),
+      .bytes_are = options_.limit_gb ? "of --fathom_limit_gb"
+                                     : "that were free at its start (--fathom_limit_gb)"};
   const std::string errors = folder_.path("stderr");
   const ChildExit end = run_child(arguments(row), errors, limits, tick);
   const auto printed = messages(errors);

@@ -1,9 +1,12 @@
 // faster_rcnn: boxes, sampling, frozen layers and detections.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
@@ -11,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -18,6 +22,7 @@
 #include "fixtures/machine/device.h"
 #include "models/table.h"
 #include "models/tbd/boxes.h"
+#include "models/tbd/detection_targets.h"
 
 namespace fathom::models {
 namespace {
@@ -86,6 +91,61 @@ TEST(Boxes, StayInTheImage) {
   EXPECT_TRUE(at::equal(moved, at::tensor({0.0F, 0.0F, 80.0F, 60.0F})));
 }
 
+TEST(Boxes, GrowAtMostByAFactor) {
+  const at::Tensor box = boxes_of({{500, 500, 501, 502}});
+  const at::Tensor far = at::tensor({0.0F, 0.0F, 9.0F, 9.0F}).view({1, 1, 4});
+  const at::Tensor moved = moved_boxes(box, far, {1, 1}, 1000, 1000).view({4});
+  EXPECT_NEAR((moved[2] - moved[0]).item<double>(), 62.5, 1e-3);
+  EXPECT_NEAR((moved[3] - moved[1]).item<double>(), 125, 1e-3);
+}
+
+/// A box whose overlap with {0, 0, 100, 100} is `overlap`.
+Box overlapping(float overlap) { return {0, 0, 100, 100 * overlap}; }
+
+/// The best anchor and those from 0.7 on are objects, those below 0.3 background.
+TEST(Anchors, AreLabelledByTheirOverlap) {
+  const at::Tensor anchors = boxes_of({overlapping(0.95F),
+                                       overlapping(0.71F),
+                                       overlapping(0.69F),
+                                       overlapping(0.31F),
+                                       overlapping(0.29F),
+                                       {200, 200, 300, 300},
+                                       {300, 300, 340, 400}});
+  const at::Tensor objects = boxes_of({{0, 0, 100, 100}, {300, 300, 400, 400}});
+  const at::Tensor scores = at::zeros({7}).requires_grad_();
+  proposal_loss(scores, at::zeros({7, 4}), anchors, objects, 100).backward();
+  EXPECT_TRUE(
+      at::equal(scores.grad().sign(), at::tensor({-1.0F, -1.0F, 0.0F, 0.0F, 1.0F, 1.0F, -1.0F})));
+}
+
+TEST(Anchors, OnObjectsAreAtMostHalf) {
+  const at::Tensor anchors = at::cat(
+      {boxes_of({overlapping(1)}).expand({20, 4}), boxes_of({overlapping(0.1F)}).expand({20, 4})});
+  const at::Tensor scores = at::zeros({40}).requires_grad_();
+  proposal_loss(scores, at::zeros({40, 4}), anchors, boxes_of({overlapping(1)}), 12).backward();
+  EXPECT_EQ(scores.grad().lt(0).sum().item<int64_t>(), 6);
+  EXPECT_EQ(scores.grad().gt(0).sum().item<int64_t>(), 6);
+}
+
+TEST(Regions, AreOnAnObjectFromAnOverlapOfAHalf) {
+  const Objects objects{.boxes = boxes_of({overlapping(1)}),
+                        .classes = at::full({1}, 7, at::kLong)};
+  const at::Tensor proposals = boxes_of({overlapping(0.51F), overlapping(0.49F)});
+  const SampledRegions few = sample_regions(proposals, objects, 100);
+  EXPECT_EQ(few.boxes.size(0), 3);  // with the object's own box
+  EXPECT_EQ(few.classes.sum().item<int64_t>(), 2 * 7);
+  EXPECT_EQ(few.differences.size(0), 2);
+  const at::Tensor many = proposals.repeat({20, 1});
+  EXPECT_EQ(sample_regions(many, objects, 16).classes.sum().item<int64_t>(), 4 * 7);
+}
+
+/// A square up to 1/9, then a line.
+TEST(BoxLoss, IsSmoothL1) {
+  const at::Tensor found = at::tensor({0.1, 2.0});
+  EXPECT_NEAR(box_loss(found, at::zeros_like(found), 4).item<double>(),
+              (0.5 * 0.1 * 0.1 * 9 + 2 - 0.5 / 9) / 4, 1e-6);
+}
+
 class FasterRcnn : public testing::Test {
  protected:
   FasterRcnn() {
@@ -131,6 +191,51 @@ TEST_F(FasterRcnn, DetectsBoxesInTheImageByFallingScore) {
       last = value(4);
     }
   }
+}
+
+TEST_F(FasterRcnn, KeepsOneOfTwoDetectionsOfAClassThatOverlapByMore) {
+  const c10::NoGradGuard no_grad;
+  double most = 0;
+  for (const auto& image : net_->infer(batch(16)).unbind()) {
+    const at::Tensor boxes = image.narrow(1, 0, 4);
+    const at::Tensor classes = image.select(1, 5);
+    const at::Tensor same = classes.unsqueeze(1).eq(classes).logical_and(classes.gt(0)).triu(1);
+    most = std::max(most,
+                    overlaps(boxes, boxes).masked_fill(same.logical_not(), 0).max().item<double>());
+  }
+  EXPECT_LE(most, 0.3);
+  EXPECT_GT(most, 0.27);
+}
+
+/// All regions get the share `share` of each class.
+TEST_F(FasterRcnn, DetectsFromAScoreOn) {
+  const c10::NoGradGuard no_grad;
+  const auto parameters = net_->module().named_parameters();
+  parameters["logits.weight"].zero_();
+  const auto detections = [&](double share) {
+    parameters["logits.bias"][0] = std::log(1 / share - 3);
+    return net_->infer(batch(1)).select(2, 4).gt(0).sum().item<int64_t>();
+  };
+  EXPECT_EQ(detections(0.0499), 0);
+  EXPECT_GT(detections(0.0501), 0);
+}
+
+/// All proposals are squares of `side` pixels.
+TEST_F(FasterRcnn, ProposesFromASideOn) {
+  const c10::NoGradGuard no_grad;
+  const auto parameters = net_->module().named_parameters();
+  const at::Tensor anchors = net_->module().named_buffers()["anchors"];
+  parameters["anchor_boxes.weight"].zero_();
+  const auto detections = [&](double side) {
+    const at::Tensor bias = parameters["anchor_boxes.bias"].view({-1, 4});
+    for (int64_t i = 0; i < bias.size(0); ++i) {
+      bias[i][2] = at::log(side / (anchors[i][2] - anchors[i][0]));
+      bias[i][3] = at::log(side / (anchors[i][3] - anchors[i][1]));
+    }
+    return net_->infer(batch(1)).select(2, 4).gt(0).sum().item<int64_t>();
+  };
+  EXPECT_EQ(detections(0.99), 0);
+  EXPECT_GT(detections(1.01), 0);
 }
 
 /// Four images of noise, each with one bright square of 40 x 40 pixels and class 2.

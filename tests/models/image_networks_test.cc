@@ -5,10 +5,14 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/dropout.h>
 
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fixtures/machine/device.h"
@@ -83,6 +87,37 @@ TEST_P(Momentum, MakesTheFirstUpdateWithTheRatesOfTheTable) {
   const at::Tensor expected = parameter - rate * (parameter.grad() + decay * parameter);
   net->update();
   EXPECT_TRUE(at::allclose(parameter, expected, 0, 1e-3 * rate));
+}
+
+TEST(ImageNetworks, HaveTheirEpsilonsOfNormalisation) {
+  for (const auto& [name, epsilon] :
+       {std::pair{"residual", 1e-5}, {"resnet50", 1e-5}, {"inception_v3", 1e-3}}) {
+    int norms = 0;
+    for (const auto& module : workload(name).make(Scale::kSmall)->module().modules()) {
+      const auto* norm = module->as<torch::nn::BatchNorm2dImpl>();
+      if (norm == nullptr) continue;
+      EXPECT_EQ(norm->options.eps(), epsilon) << name;
+      EXPECT_EQ(norm->options.momentum(), 0.1) << name;
+      ++norms;
+    }
+    EXPECT_GT(norms, 30) << name;
+  }
+}
+
+TEST(ImageNetworks, HaveTheirProbabilitiesOfDropout) {
+  const std::map<std::string, std::vector<double>> expected{
+      {"vgg", {0.5, 0.5}},  {"vgg_repo", {0.2, 0.2}}, {"alexnet", {0.5, 0.5}},
+      {"alexnet_repo", {}}, {"residual", {}},         {"residual_repo", {}},
+      {"resnet50", {}},     {"inception_v3", {0.5}},
+  };
+  for (const auto& [name, probabilities] : expected) {
+    std::vector<double> found;
+    for (const auto& module : workload(name).make(Scale::kSmall)->module().modules()) {
+      const auto* dropout = module->as<torch::nn::DropoutImpl>();
+      if (dropout != nullptr) found.push_back(dropout->options.p());
+    }
+    EXPECT_EQ(found, probabilities) << name;
+  }
 }
 
 TEST(Vgg, KeepsOneMomentumBufferAParameter) {

@@ -188,6 +188,23 @@ TEST(Transformer, LeavesPaddingOutOfTheLoss) {
   EXPECT_GT(std::abs(transformer->loss(batch).item<double>() - whole), 1e-3);
 }
 
+/// 0.9 of a label is its own, 0.1 is spread over all ids.
+TEST(Transformer, SmoothsItsLabels) {
+  const torch::NoGradGuard no_grad;
+  const auto transformer = workload("transformer").make(Scale::kSmall);
+  transformer->module().eval();
+  const auto batch = transformer->batches({.batch = 4, .seed = 2}).batches[0];
+  auto* net = transformer->module().as<TransformerNetImpl>();
+  const at::Tensor states =
+      net->forward(batch[fixtures::kSourceSubwords], batch[fixtures::kPreviousSubwords]);
+  const at::Tensor logs = net->logits(states).log_softmax(2);
+  const at::Tensor& target = batch[fixtures::kTargetSubwords];
+  const at::Tensor losses =
+      -0.9 * logs.gather(2, target.unsqueeze(2)).squeeze(2) - 0.1 * logs.mean(2);
+  const at::Tensor expected = losses.masked_select(target.ne(fixtures::kPaddingId)).mean();
+  EXPECT_NEAR(transformer->loss(batch).item<double>(), expected.item<double>(), 1e-5);
+}
+
 TEST(Transformer, StartsFromTheDeviationsOfItsPaper) {
   at::manual_seed(1);
   const auto transformer = workload("transformer").make(Scale::kFull);

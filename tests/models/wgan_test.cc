@@ -3,6 +3,7 @@
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/container/sequential.h>
 
 #include <memory>
@@ -18,7 +19,8 @@ namespace {
 using fixtures::Batch;
 
 constexpr int kRounds = 6;
-constexpr std::size_t kReal = 1;  ///< position in a batch of wgan.cc
+/// Positions in a batch of wgan.cc.
+enum Field : std::size_t { kNoise, kReal, kMixing };
 
 class Wgan : public testing::Test {
  protected:
@@ -41,11 +43,13 @@ class Wgan : public testing::Test {
     net_->loss(batch).backward();
     net_->update();
   }
+  torch::nn::SequentialImpl& network(const std::string& name) const {
+    return *net_->module().named_children()[name]->as<torch::nn::SequentialImpl>();
+  }
   /// The critic's mean value of images [N, 3, 16, 16].
   double mean_value(const at::Tensor& images) const {
     const c10::NoGradGuard no_grad;
-    auto* critic = net_->module().named_children()["critic"]->as<torch::nn::SequentialImpl>();
-    return critic->forward(images).mean().item<double>();
+    return network("critic").forward(images).mean().item<double>();
   }
 
   std::unique_ptr<Workload> net_;
@@ -85,6 +89,24 @@ TEST_F(Wgan, ReadsOtherImagesInEachRoundOfTheCritic) {
     EXPECT_TRUE(at::equal(net_->loss(changed), net_->loss(one))) << round;
     train_round(one);
   }
+}
+
+/// Equation 3 of the paper, with the weight 10.
+TEST_F(Wgan, HasTheLossOfThePaper) {
+  constexpr int64_t kSize = 4;
+  const Batch one = batch(kSize);
+  train_round(one);  // the generator's
+  const at::Tensor noise = one[kNoise].narrow(0, kSize, kSize);
+  const at::Tensor real = one[kReal].narrow(0, 0, kSize);
+  const at::Tensor share = one[kMixing].narrow(0, 0, kSize);
+  const at::Tensor made_up = network("generator").forward(noise).detach();
+  const at::Tensor between = (real + share * (made_up - real)).requires_grad_();
+  const at::Tensor gradient =
+      torch::autograd::grad({network("critic").forward(between).sum()}, {between})[0];
+  const double penalty = 10 * (gradient.flatten(1).norm(2, 1) - 1).square().mean().item<double>();
+  EXPECT_GT(penalty, 0.1);
+  EXPECT_NEAR(net_->loss(one).item<double>(), mean_value(made_up) - mean_value(real) + penalty,
+              1e-4 * penalty);
 }
 
 TEST_F(Wgan, HasTheGradientsOfItsPenalty) {

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -144,7 +145,15 @@ def test_a_row_that_hangs_is_one_failure(tmp_path, peaks):
     assert len(rows(tmp_path)) == 1
 
 
-def test_a_row_over_the_memory_limit_is_one_failure(tmp_path, peaks):
+def test_a_row_that_takes_more_than_the_memory_limit_is_one_failure(tmp_path, peaks):
+    result = isolated(tmp_path, peaks, "--fathom_limit_gb=0.02")  # LibTorch alone takes more
+    assert result.returncode == 4
+    assert set(errors(tmp_path).values()) == {
+        "took more memory than the 0.02 GB of --fathom_limit_gb"
+    }
+
+
+def test_a_row_over_the_memory_limit_is_not_begun(tmp_path, peaks):
     shapes = tmp_path / "shapes.json"
     large = {
         "op": "matmul",
@@ -165,7 +174,10 @@ def test_a_row_over_the_memory_limit_is_one_failure(tmp_path, peaks):
     )
     assert result.returncode == 4
     (reason,) = errors(tmp_path).values()
-    assert reason == "took more memory than the 1 GB of --fathom_limit_gb"
+    assert re.match(
+        r"the op with its check needs \d+ bytes of memory, but --fathom_limit_gb allows 1000000000; ",
+        reason,
+    )
     assert [row["name"].split("/")[2] for row in rows(tmp_path)] == ["vgg"]
 
 
