@@ -14,7 +14,7 @@ from fathom_runs.source import RunError
 NAMES = ["name", "workload", "mode", "type", "op_class", "layer", "pass_", "device", "threads"]
 NAMES += ["other_threads", "ranks", "batch", "precision", "cache", "backend"]
 SPEED_UP = ["base_us", "other_us", "speedup", "low", "high", "change_pct"]
-SPEED_UP += ["base_repetitions", "other_repetitions"]
+SPEED_UP += ["base_files", "other_files", "base_repetitions", "other_repetitions"]
 # Fields of both sides, by kind of row. All but the label are numbers.
 BOTH = {
     "step": ("flops_pct_peak", "bytes_pct_peak", "label"),
@@ -100,7 +100,7 @@ def pair(base, other, one, twin):
         row_of(side.path, benchmark, side.catalogue)
         for side, benchmark in ((base, one), (other, twin))
     )
-    low, high = interval.of_ratio(one.times_us, twin.times_us)
+    low, high = interval.of_speedup(base.runs[one.name], other.runs[twin.name])
     made = {key: values[key] for key in NAMES if key in values}
     made |= {
         "other_threads": twins["threads"],
@@ -110,6 +110,8 @@ def pair(base, other, one, twin):
         "low": low,
         "high": high,
         "change_pct": 100 * (twin.us - one.us) / one.us,
+        "base_files": len(base.runs[one.name]),
+        "other_files": len(other.runs[twin.name]),
         "base_repetitions": len(one.entries),
         "other_repetitions": len(twin.entries),
     }

@@ -75,6 +75,19 @@ def test_files_of_one_side_need_against(tmp_path, page):
     ), "titles name the files of equal machines"
 
 
+def test_a_run_counts_once(tmp_path, page):
+    files = write(tmp_path, a=document(), again=document(), b=document(2, **OTHER))
+    line = refused(*files, "-o", page)
+    assert "again.json: has the content of " in line and "expected another run" in line
+    assert "has the content of" in refused(files[0], "--against", files[1], "-o", page)
+
+
+def test_a_run_against_itself_is_refused(tmp_path, page):
+    (file,) = write(tmp_path, a=document())
+    for files in ((file, "--against", file), (file, file)):
+        assert "a.json: is given twice, expected each run once" in refused(*files, "-o", page)
+
+
 def test_a_side_of_several_machines_is_refused(tmp_path, page):
     files = write(tmp_path, a=document(), b=document(**OTHER), c=document())
     line = refused(*files[:2], "--against", files[2], "-o", page)
@@ -205,6 +218,14 @@ def test_peaks_are_shown_with_their_ratio(tmp_path, page):
         "A": "100 GFLOP/s",
         "B": "250 GFLOP/s (2.5 × A)",
     }
+
+
+def test_intervals_of_one_file_are_a_warning(tmp_path, page):
+    options = {"workloads": ("vgg",), "repetitions": made_up_run.REPETITIONS}
+    files = write(tmp_path, a=document(**options), b=document(2, **options, **OTHER))
+    _, text = shown(*files, page=page)
+    (line,) = notes(text)
+    assert line.startswith("A and B have one file of some rows.") and "in 34 % (docs" in line
 
 
 # --- little data, errors and output
