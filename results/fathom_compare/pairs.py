@@ -58,8 +58,10 @@ def compare(base, other, key):
     for one, twin in at_most_threads(base, other):
         rows[kind(one.name)].append(pair(base, other, one, twin))
     if not any(rows.values()):
+        command = next(iter(base.contexts.values())).get("command_line", "")
         raise RunError(
             f"{other.path}: has no step and no op of {base.path}, expected rows with the same names"
+            + (f"; those come from {command}" if command else "")
         )
     steps, op_types, ops = (frame(found, kind) for kind, found in rows.items())
     is_usual = usual(steps if len(steps) else op_types, base.catalogue | other.catalogue)
