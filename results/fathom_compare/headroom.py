@@ -6,11 +6,11 @@ import pandas as pd
 from fathom_compare.interval import geometric_mean
 from fathom_compare.means import MODES
 from fathom_compare.selection import SETTING, last_setting
-from fathom_compare.shares import NEEDS, SIDES, side_key
+from fathom_compare.shares import SIDES, needs, side_key
 from fathom_page import palette, style
 from fathom_page.figure import Figure, Missing
 from fathom_runs.catalogue import FRAMEWORK
-from fathom_runs.words import listed, percent, time_words
+from fathom_runs.words import listed, of_peak, percent, time_words
 
 NAME = ("Time of steps at the roof", "fathom_bench")
 # Classes of op types whose FLOPs a step's share of the peak counts. A step with less of its time in them is bound by other
@@ -25,7 +25,7 @@ def figure(comparison):
     steps = with_counted(at_the_roof(comparison.steps), comparison.op_types)
     found = last_setting(steps[steps.base_roof_us.notna() & steps.other_roof_us.notna()])
     if found is None:
-        return Missing(*name, NEEDS)
+        return Missing(*name, needs(comparison))
     words, rows = found
     times = [f"{side}_{rest}" for side in SIDES for rest in ("us", "roof_us", "roof_pct")]
     bytes_known = rows[[f"{side}_bytes_pct_peak" for side in SIDES]].notna().all(axis=1)
@@ -70,6 +70,12 @@ def sentence(data, words, comparison):
     for side in SIDES if len(counted) else ():
         letter = getattr(comparison, side).letter
         mean = geometric_mean(counted[f"{side}_roof_pct"])
+        if mean.value > 100:
+            parts.append(
+                f"On {letter}, steps reach {of_peak(mean.value)} of the measured peak (geometric mean), so it is too low to "
+                "say what is left"
+            )
+            continue
         parts.append(
             f"At the measured peak, a step on {letter} would take {percent(mean.value)} of its time, so up to "
             f"{100 / mean.value:.3g} times the speed is left (geometric mean)"

@@ -7,6 +7,7 @@ import pandas as pd
 from fathom_compare import interval
 from fathom_compare.selection import usual
 from fathom_compare.sides import Side
+from fathom_page import hints
 from fathom_runs.names import kind, tokens
 from fathom_runs.rows import row_of
 from fathom_runs.source import RunError
@@ -33,6 +34,13 @@ class Comparison:
     steps: pd.DataFrame
     op_types: pd.DataFrame
     ops: pd.DataFrame  # without rows of several ranks
+
+    def command(self, rows, *options):
+        """The command that measures rows of the workloads of the base. `rows` are filters of fathom_page.hints."""
+        files = [path for side in (self.base, self.other) for path in side.contexts]
+        names = [name.split("/") for name in self.base.benchmarks if kind(name) != "other"]
+        workloads = [parts[2] if parts[0] == "op" else parts[0] for parts in names]
+        return hints.command(workloads, files, rows, *options)
 
     @property
     def words(self):

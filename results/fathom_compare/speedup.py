@@ -8,6 +8,7 @@ from fathom_compare.ratio_axis import ratio_axis
 from fathom_compare.selection import in_figures
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import STEPS
 from fathom_runs.words import factor, plural, ranged
 
 NAME = ("Speed-up of each step", "TBD, Fig. 7")
@@ -21,7 +22,7 @@ def figure(comparison):
     name = (f"speedup{comparison.key}", *NAME)
     settings = in_figures(comparison.steps)[-MAX_SETTINGS:]
     if not settings:
-        return Missing(*name, "steps on both sides: --benchmark_filter='/(train|infer)/'")
+        return Missing(*name, f"steps on both sides: {comparison.command([STEPS])}")
     data = pd.concat([rows.assign(setting=words) for words, rows in settings])
     data = data[COLUMNS].reset_index(drop=True)
     promised = {words: peak_ratio(comparison, rows.iloc[0]) for words, rows in settings}

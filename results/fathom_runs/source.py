@@ -6,7 +6,9 @@ import pathlib
 import sys
 import zlib
 
-EXPECTED = "expected the JSON of --benchmark_out, which ./fathom_bench --benchmark_out=run.json writes"
+EXPECTED = (
+    "expected the JSON of --benchmark_out, which ./fathom_bench --benchmark_out=run.json writes"
+)
 GZIP = ".gz"
 GZIP_START = b"\x1f\x8b"  # RFC 1952
 
