@@ -5,11 +5,12 @@ import itertools
 from fathom_page import hints
 
 
-def command(run, rows, *options):
-    """For the run's workloads and, on CPUs, its thread counts. `rows` are filters of fathom_page.hints."""
+def command(run, rows, *options, of_counts=True):
+    """For the run's workloads and, on CPUs, its thread counts, or else the usual ones. `rows` are filters of fathom_page.hints."""
     tables = (run.steps, run.ops, run.op_types, run.rank_steps, run.rank_ops)
     workloads = list(itertools.chain(*(table.workload for table in tables)))
-    return hints.command(workloads, run.contexts, rows, *options, *setting(run, options))
+    options = [*options, *(setting(run, options) if of_counts else ())]
+    return hints.command(workloads, run.contexts, rows, *options)
 
 
 def profile(run):

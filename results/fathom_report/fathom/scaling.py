@@ -22,7 +22,7 @@ def figure(run):
         return Missing(
             *NAME,
             "op types of training steps at two or more thread counts: "
-            + command(run, [TRAIN], "--fathom_profile", "--fathom_threads=1,2,4,8"),
+            + command(run, [TRAIN], "--fathom_profile", of_counts=False),
         )
     fits = fitted(table)
     data = tidy(table, fits)

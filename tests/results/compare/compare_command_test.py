@@ -238,6 +238,11 @@ def test_figures_without_rows_are_named(tmp_path, page):
     missing = [line.split(": ")[1] for line in result.stdout.splitlines() if "not shown" in line]
     assert missing == ["optypes", "opshares", "roofs"]
     assert '<section id="missing">' in text and "--fathom_profile" in text
+    command = (
+        "./fathom_bench --fathom_profile --benchmark_filter='^(alexnet|vgg|memnet)/train/' "
+        "--benchmark_out=a-more.json"
+    )
+    assert f"optypes: op types of training steps on both sides: {command}\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -261,6 +266,7 @@ def test_without_a_common_row_there_is_no_page(tmp_path, page):
     )
     line = refused(*files, "-o", page)
     assert f"{files[1]}: has no step and no op of {files[0]}, expected rows" in line
+    assert line.endswith("come from fathom_bench --fathom_profile --benchmark_out=run.json\n")
     assert not page.exists()
 
 

@@ -437,6 +437,20 @@ def test_without_op_types_it_is_not_known_what_can_come_near_the_roof(tmp_path):
     )
 
 
+def test_shares_beyond_the_peak_say_nothing_about_what_is_left(tmp_path):
+    options = {"workloads": ("vgg",), "modes": ("train",)}
+    base, other = document(**options), document(2, **options, **OTHER)
+    other["benchmarks"][0]["flops_pct_peak"] = 267017
+    found = pair(tmp_path, base, other)
+    sentence = headroom.figure(found).sentence
+    assert (
+        "On B, steps reach more than 300 % of the measured peak (geometric mean), so it is"
+        in sentence
+    )
+    assert "a step on A would take 30 %" in sentence and "267017" not in sentence
+    assert "more than 300 % of its FLOP/s peak" in shares.observation(found)
+
+
 def test_a_step_that_counts_its_bytes_can_come_near_the_roof(tmp_path):
     options = {"workloads": ("memnet",), "modes": ("train",)}
     base, other = document(**options), document(2, **options, **OTHER)
