@@ -19,9 +19,9 @@ OWN_COLUMNS = ("threads", "batch")
 PEAKS, OWN = "peaks alone", "the run that is predicted"
 OPEN = "errors of such predictions: open, until two machines are recorded, in two folders, with the same steps"
 EXPLAINED = (
-    "big: steps above 100 ms; of these the median error, the size that nine of ten do not exceed, and the worst",
-    f"{PEAKS}: a machine file of peaks and caches, from another run of the machine if there is one; calls cost what they cost here",
-    f"{OWN}: a machine file with rates of the ops of the very run that is predicted",
+    "big: steps above 100 ms; of these the median error, what nine of ten do not exceed, the worst",
+    f"{PEAKS}: a file of peaks and caches, if possible of another run; calls cost what they cost here",
+    f"{OWN}: a file with the rates of ops in the very run that is predicted",
 )
 
 
@@ -41,10 +41,7 @@ def prediction(found, is_text):
     if not found.errors.cases:
         yield OPEN
         return
-    yield (
-        "9 of 10 within: of recorded steps as long, with as many threads, nine of ten were predicted within this share of "
-        "their time"
-    )
+    yield "9 of 10 within: the error that nine of ten recorded steps of such a length did not exceed"
     yield from totals("errors of such predictions", found.errors)
 
 

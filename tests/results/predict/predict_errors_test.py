@@ -8,8 +8,10 @@ from made_up_machines import CACHES, TINY, op, run_file, step
 from program import ROOT, predict, strict_json
 
 from fathom_predict import errors
+from fathom_runs.words import percent
 
 PAGE = ROOT / "docs/predict.md"
+FINDINGS = ROOT / "results/findings.md"
 
 
 def recorded(folder, machine, us, name="run.json", gflops=100, rows=TINY):
@@ -235,6 +237,16 @@ def test_the_worst_step_of_the_newest_pair_is_on_the_page():
     one = errors.worst(errors.by_pair(errors.measure().own_run)[runs])
     words = f"{100 * one.error:+.0f} % {one.name.split('/device')[0]}"
     assert words in PAGE.read_text() and one.name.startswith("deepq/infer/")
+
+
+def test_the_findings_have_both_errors():
+    found = errors.measure()
+    words = [
+        f"{percent(100 * errors.median_size(cases))}.*{percent(100 * errors.nine_of_ten(errors.big(cases)))}"
+        for cases in (found.cases, found.own_run)
+    ]
+    (line,) = (line for line in FINDINGS.read_text().splitlines() if "predict.md#errors" in line)
+    assert re.search("; with a machine file from the run that is predicted ".join(words), line)
 
 
 def test_half_of_the_recorded_steps_are_predicted_within_20_percent():
