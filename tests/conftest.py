@@ -23,6 +23,7 @@ OTHER_PYTHONS = {
     "results": [
         "ab/ab_rounds",
         "compare/compare_numbers",
+        "compare/compare_trials",
         "gate/gate_noise",
         "gate/gate_shift",
         "history/history_changes",

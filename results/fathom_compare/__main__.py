@@ -3,7 +3,7 @@
 The page is one HTML file without external links. The side of the first file is the base.
 
 results/compare a.json b.json -o page.html
-results/compare monday.json tuesday.json --against other.json -o page.html
+results/compare a1.json a2.json a3.json --against b1.json b2.json b3.json -o page.html
 """
 
 import pathlib

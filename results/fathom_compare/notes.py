@@ -1,5 +1,6 @@
 """Warnings at the top of the page: different programs, interference, and rows that only one side has."""
 
+from fathom_compare import interval
 from fathom_compare.machines import UNKNOWN
 from fathom_runs.benchmarks import disturbed
 from fathom_runs.names import kind, tokens
@@ -25,6 +26,23 @@ def notes(sides, settings):
     for other in others:
         for one, twin in ((base, other), (other, base)):
             yield from only_in(one, twin)
+
+
+def intervals(comparisons):
+    """Yields a sentence if intervals are those of repetitions only."""
+    letters = {}
+    for one in comparisons:
+        for table in (one.steps, one.ops):
+            known = table[table.low.notna()]
+            for side, files in ((one.base, known.base_files), (one.other, known.other_files)):
+                if (files < interval.MIN_FILES).any():
+                    letters[side.letter] = None
+    if letters:
+        have = "has" if len(letters) == 1 else "have"
+        yield (
+            f"{listed(letters)} {have} one file of some rows. Their intervals are those of the repetitions of one run and "
+            f"leave out how much runs differ. {interval.HELD_WORDS}"
+        )
 
 
 def programs(sides):

@@ -5,12 +5,12 @@ import pandas as pd
 from fathom_compare.interval import geometric_mean
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
-from fathom_runs.words import percent, plural
+from fathom_page.hints import OPS
+from fathom_runs.words import of_peak, plural
 
 NAME = ("Shares of the peaks in single ops", "fathom_bench")
 SHAPE = ["type", "workload", "layer", "pass_", "threads", "precision", "cache", "backend"]
 PEAKS = {"flops": "FLOP/s", "bytes": "bytes/s"}
-NEEDS = "op rows with shares of a peak on both sides: --benchmark_filter='^op/'"
 
 
 def figure(comparison):
@@ -18,7 +18,8 @@ def figure(comparison):
     parts = [points(comparison.ops, rate).assign(peak=words) for rate, words in PEAKS.items()]
     data = pd.concat(parts, ignore_index=True)
     if data.empty:
-        return Missing(*name, NEEDS)
+        needs = f"op rows with shares of a peak on both sides: {comparison.command([OPS])}"
+        return Missing(*name, needs)
     data = data.rename(columns={"pass_": "pass"})
     text = " ".join(
         sentence(rows, peak, comparison) for peak, rows in data.groupby("peak", sort=False)
@@ -38,7 +39,7 @@ def points(ops, rate):
 def sentence(rows, peak, comparison):
     base, other = comparison.base.letter, comparison.other.letter
     lower = int((rows.other_pct < rows.base_pct).sum())
-    means = [percent(geometric_mean(one).value) for one in (rows.base_pct, rows.other_pct)]
+    means = [of_peak(geometric_mean(one).value) for one in (rows.base_pct, rows.other_pct)]
     return (
         f"Of the {peak} peak, {plural(len(rows), 'op row')} {'reaches' if len(rows) == 1 else 'reach'} {means[0]} on "
         f"{base} and {means[1]} on {other} (geometric means); the share of {other} is lower in {lower}."

@@ -8,6 +8,7 @@ from fathom_compare.ratio_axis import ratio_axis
 from fathom_compare.selection import SETTING, by_setting, last_setting
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import TRAIN
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.words import plural
 
@@ -15,14 +16,14 @@ NAME = ("Speed-up of op types in training steps", "fathom_bench")
 MIN_SHARE = 0.5  # percent of a step on one side; smaller op types are noise
 STEP = ["workload", "mode", "batch", *SETTING, "usual"]
 SUMS = ["base_us", "other_us", "base_pct_of_step", "other_pct_of_step"]
-NEEDS = "op types of training steps on both sides: ./fathom_bench --fathom_profile --benchmark_out=run.json"
 
 
 def figure(comparison):
     name = (f"optypes{comparison.key}", *NAME)
     found = last_setting(of_mode(comparison, "train"))
     if found is None:
-        return Missing(*name, NEEDS)
+        wanted = comparison.command([TRAIN], "--fathom_profile")
+        return Missing(*name, f"op types of training steps on both sides: {wanted}")
     words, rows = found
     data = table_of(rows)
     return Figure(

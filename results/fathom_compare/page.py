@@ -24,7 +24,7 @@ def page(sides, comparisons, figures, images):
         things="figures",
         heading=" · ".join(f"{side.letter}: {side.title}" for side in sides),
         facts=facts(sides, comparisons),
-        notes=list(notes.notes(sides, settings)),
+        notes=[*notes.notes(sides, settings), *notes.intervals(comparisons)],
         commands=[
             (f"{side.letter}, {context.get('date', 'no date')}", context.get("command_line", ""))
             for side in sides

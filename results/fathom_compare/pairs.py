@@ -7,6 +7,7 @@ import pandas as pd
 from fathom_compare import interval
 from fathom_compare.selection import usual
 from fathom_compare.sides import Side
+from fathom_page import hints
 from fathom_runs.names import kind, tokens
 from fathom_runs.rows import row_of
 from fathom_runs.source import RunError
@@ -14,7 +15,7 @@ from fathom_runs.source import RunError
 NAMES = ["name", "workload", "mode", "type", "op_class", "layer", "pass_", "device", "threads"]
 NAMES += ["other_threads", "ranks", "batch", "precision", "cache", "backend"]
 SPEED_UP = ["base_us", "other_us", "speedup", "low", "high", "change_pct"]
-SPEED_UP += ["base_repetitions", "other_repetitions"]
+SPEED_UP += ["base_files", "other_files", "base_repetitions", "other_repetitions"]
 # Fields of both sides, by kind of row. All but the label are numbers.
 BOTH = {
     "step": ("flops_pct_peak", "bytes_pct_peak", "label"),
@@ -33,6 +34,13 @@ class Comparison:
     steps: pd.DataFrame
     op_types: pd.DataFrame
     ops: pd.DataFrame  # without rows of several ranks
+
+    def command(self, rows, *options):
+        """The command that measures rows of the workloads of the base. `rows` are filters of fathom_page.hints."""
+        files = [path for side in (self.base, self.other) for path in side.contexts]
+        names = [name.split("/") for name in self.base.benchmarks if kind(name) != "other"]
+        workloads = [parts[2] if parts[0] == "op" else parts[0] for parts in names]
+        return hints.command(workloads, files, rows, *options)
 
     @property
     def words(self):
@@ -58,8 +66,10 @@ def compare(base, other, key):
     for one, twin in at_most_threads(base, other):
         rows[kind(one.name)].append(pair(base, other, one, twin))
     if not any(rows.values()):
+        command = next(iter(base.contexts.values())).get("command_line", "")
         raise RunError(
             f"{other.path}: has no step and no op of {base.path}, expected rows with the same names"
+            + (f"; those come from {command}" if command else "")
         )
     steps, op_types, ops = (frame(found, kind) for kind, found in rows.items())
     is_usual = usual(steps if len(steps) else op_types, base.catalogue | other.catalogue)
@@ -100,7 +110,7 @@ def pair(base, other, one, twin):
         row_of(side.path, benchmark, side.catalogue)
         for side, benchmark in ((base, one), (other, twin))
     )
-    low, high = interval.of_ratio(one.times_us, twin.times_us)
+    low, high = interval.of_speedup(base.runs[one.name], other.runs[twin.name])
     made = {key: values[key] for key in NAMES if key in values}
     made |= {
         "other_threads": twins["threads"],
@@ -110,6 +120,8 @@ def pair(base, other, one, twin):
         "low": low,
         "high": high,
         "change_pct": 100 * (twin.us - one.us) / one.us,
+        "base_files": len(base.runs[one.name]),
+        "other_files": len(other.runs[twin.name]),
         "base_repetitions": len(one.entries),
         "other_repetitions": len(twin.entries),
     }

@@ -13,8 +13,7 @@ MACHINE = ["device", "threads", "precision"]
 SHAPE = ["type", "workload", "layer", "pass_", *MACHINE]
 COMPUTE, MEMORY = "compute", "memory"
 NEEDS = (
-    "op rows with flops and bytes on both sides, and peak_flops_ and peak_bytes_ of their threads: "
-    "--benchmark_filter='^op/(matmul|conv2d)/'"
+    "op rows with flops and bytes on both sides, and peak_flops_ and peak_bytes_ of their threads"
 )
 
 
@@ -23,7 +22,7 @@ def figure(comparison):
     ops = bounds(comparison)
     ops = ops[(ops.cache == "hot") & (ops.base_bound != "") & (ops.other_bound != "")]
     if ops.empty:
-        return Missing(*name, NEEDS)
+        return Missing(*name, f"{NEEDS}: {comparison.command(['^op/(matmul|conv2d)/({})/'])}")
     machines = ops[MACHINE].apply(tuple, axis=1)
     setting = machines.mode().iloc[0]
     ops = ops[machines == setting].drop_duplicates(SHAPE)

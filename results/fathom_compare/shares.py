@@ -7,13 +7,13 @@ from fathom_compare.means import MODES
 from fathom_compare.selection import in_figures
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
-from fathom_runs.words import percent, plural
+from fathom_page.hints import STEPS
+from fathom_runs.words import of_peak, plural
 
 NAME = ("Share of the FLOP/s peak in steps", "TBD, Fig. 7 (Observation 9)")
 COLUMNS = ["mode", "setting", "workload", "batch", "base_flops_pct_peak", "other_flops_pct_peak"]
 SIDES = {"base": palette.FIRST, "other": palette.SECOND}
 MAX_LETTERS = 90  # of both titles on one line of a legend
-NEEDS = "steps with flops_pct_peak on both sides: --benchmark_filter='/(train|infer)/'"
 
 
 def figure(comparison):
@@ -21,7 +21,7 @@ def figure(comparison):
     steps = known(comparison.steps)
     settings = in_figures(steps)
     if not settings:
-        return Missing(*name, NEEDS)
+        return Missing(*name, needs(comparison))
     ends = [settings[0], *settings[-1:]] if len(settings) > 1 else settings
     data = pd.concat([rows.assign(setting=words) for words, rows in ends])
     data = data[COLUMNS].reset_index(drop=True)
@@ -31,6 +31,10 @@ def figure(comparison):
         comparison.lettered(data),
         lambda figure: draw(figure, data, comparison),
     )
+
+
+def needs(comparison):
+    return f"steps with flops_pct_peak on both sides: {comparison.command([STEPS])}"
 
 
 def known(steps):
@@ -59,7 +63,7 @@ def observation(comparison):
         mean = geometric_mean(shares if fast is comparison.other else 1 / shares)
         first = f"; {other_words}: {mean.value:.2f}{interval_words(mean)}"
     lower = int((new < old).sum())
-    means = [percent(geometric_mean(one).value) for one in (new, old)]
+    means = [of_peak(geometric_mean(one).value) for one in (new, old)]
     return (
         f"{verdict(ratio)}: {fast.letter} is {factor:.3g} times as fast as {slow.letter} and reaches {means[0]} of its "
         f"FLOP/s peak, where {slow.letter} reaches {means[1]}; the share of {fast.letter} is lower in {lower} of "

@@ -1,5 +1,6 @@
 """Reads files into sides. A side is a machine with a version of LibTorch."""
 
+import itertools
 import statistics
 import string
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ class Side:
     contexts: dict[str, dict]  # by path of the file
     catalogue: Catalogue  # of all files; the last file counts if they differ
     benchmarks: dict[str, Benchmark]  # by name, with the repetitions of all files
+    runs: dict[
+        str, list[list[float]]
+    ]  # by name: for each file with the row, the times of its repetitions in µs
 
     @property
     def path(self):
@@ -45,6 +49,7 @@ class Side:
 
 def read(paths, against=()):
     """The sides in the order of their first files. `against` are the files of a second side. Raises RunError."""
+    expect_once([*paths, *against])
     files = {path: read_fathom(path) for path in (*paths, *against)}
     if against:
         groups = [one_machine(files, group) for group in (paths, against)]
@@ -59,6 +64,7 @@ def read(paths, against=()):
         raise RunError(
             f"{paths[0]}: {len(groups)} machines with this file, expected at most {len(LETTERS)}"
         )
+    expect_different_runs(files)
     names = titles([[(path, files[path].context) for path in group] for group in groups])
     return [
         side(letter, name, {path: files[path] for path in group})
@@ -78,6 +84,19 @@ def one_machine(files, group):
     for path in group[1:]:
         same_machine(path, files[path].context, group[0], files[group[0]].context)
     return group
+
+
+def expect_once(paths):
+    for path in paths:
+        if paths.count(path) > 1:
+            raise RunError(f"{path}: is given twice, expected each run once")
+
+
+def expect_different_runs(files):
+    """Raises RunError if two files have the same content: as two runs they would look free of noise."""
+    for (path, one), (other, twin) in itertools.combinations(files.items(), 2):
+        if one == twin:
+            raise RunError(f"{other}: has the content of {path}, expected another run")
 
 
 def listed_briefly(paths):
@@ -107,12 +126,13 @@ def with_libtorch(context):
 
 
 def side(letter, name, files):
-    entries, catalogue = {}, Catalogue()
+    entries, runs, catalogue = {}, {}, Catalogue()
     for path, found in files.items():
         catalogue |= found.catalogue
         expect_names(path, found.measured)
         for one in found.measured:
             entries.setdefault(one.name, []).extend(one.entries)
+            runs.setdefault(one.name, []).append(one.times_us)
     contexts = {str(path): found.context for path, found in files.items()}
     benchmarks = {name: Benchmark(name, rows) for name, rows in entries.items()}
-    return Side(letter, name, contexts, catalogue, benchmarks)
+    return Side(letter, name, contexts, catalogue, benchmarks, runs)

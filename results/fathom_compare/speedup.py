@@ -2,17 +2,19 @@
 
 import pandas as pd
 
-from fathom_compare.interval import MIN_REPETITIONS, geometric_mean
+from fathom_compare.interval import MIN_FILES, MIN_REPETITIONS, geometric_mean
 from fathom_compare.means import MODES
 from fathom_compare.ratio_axis import ratio_axis
 from fathom_compare.selection import in_figures
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import STEPS
 from fathom_runs.words import factor, plural, ranged
 
 NAME = ("Speed-up of each step", "TBD, Fig. 7")
 MEAN = "geometric mean"
 COLUMNS = ["mode", "setting", "workload", "batch", "base_us", "other_us", "speedup", "low", "high"]
+COLUMNS += ["base_files", "other_files"]
 MAX_SETTINGS = len(palette.LINE_COLOURS)
 
 
@@ -20,7 +22,7 @@ def figure(comparison):
     name = (f"speedup{comparison.key}", *NAME)
     settings = in_figures(comparison.steps)[-MAX_SETTINGS:]
     if not settings:
-        return Missing(*name, "steps on both sides: --benchmark_filter='/(train|infer)/'")
+        return Missing(*name, f"steps on both sides: {comparison.command([STEPS])}")
     data = pd.concat([rows.assign(setting=words) for words, rows in settings])
     data = data[COLUMNS].reset_index(drop=True)
     promised = {words: peak_ratio(comparison, rows.iloc[0]) for words, rows in settings}
@@ -53,12 +55,22 @@ def sentence(data, promised, comparison):
         )
     if data.low.isna().all():
         text += (
-            f"Steps have no intervals, which need {MIN_REPETITIONS} repetitions on both sides: "
-            "--benchmark_repetitions=9"
+            f"Steps have no intervals, which need {MIN_REPETITIONS} repetitions on both sides "
+            "(--benchmark_repetitions=9), or better three files a side"
         )
     else:
-        text += "Lines through the points of steps are 95 % intervals of the ratio of medians"
+        text += (
+            "Lines through the points of steps are 95 % intervals of the ratio of medians, "
+            + of_what(data)
+        )
     return f"{text}."
+
+
+def of_what(data):
+    """What the intervals are of, in words."""
+    files = data[data.low.notna()][["base_files", "other_files"]].min(axis=1) >= MIN_FILES
+    words = {True: "between files", False: "of the repetitions of one run"}
+    return " or ".join(words[one] for one in sorted(set(files), reverse=True))
 
 
 def draw(figure, data, promised, comparison):

@@ -8,12 +8,13 @@ from fathom_compare.means import MODES, means
 from fathom_compare.selection import setting_words
 
 SPEED = ["base_us", "other_us", "speedup", "low", "high", "change_pct"]
-COUNTS = ["base_repetitions", "other_repetitions"]
+COUNTS = ["base_files", "other_files", "base_repetitions", "other_repetitions"]
 PEAKS = ["base_flops_pct_peak", "other_flops_pct_peak", "base_bytes_pct_peak"]
 PEAKS += ["other_bytes_pct_peak"]
 INTERVAL = (
-    f"from, to: {100 * interval.CONFIDENCE:.0f} % interval of the ratio of the medians (bootstrap of the repetitions); "
-    f"empty with fewer than {interval.MIN_REPETITIONS} repetitions on a side"
+    f"from, to: {100 * interval.CONFIDENCE:.0f} % interval of the ratio of the medians. If both sides have several files "
+    f"of a row, between the files (Welch's t of their medians). {interval.HELD_WORDS} With one file on a side, of the "
+    f"repetitions alone (bootstrap); empty with fewer than {interval.MIN_REPETITIONS} repetitions on a side"
 )
 
 

@@ -87,7 +87,7 @@ for (const button of document.querySelectorAll("button[data-save]")) {
 }
 
 // Tables: a click on a heading sorts (numbers: largest first); a search shows the rows with all words.
-const numberOf = (cell) => (cell === "" ? NaN : Number(cell.replace(/\u202f/g, "")));
+const numberOf = (cell) => (cell === "" ? NaN : Number(cell.replace(/[\u202f>]/g, "")));
 function sort(heading) {
   const column = heading.cellIndex;
   const body = heading.closest("table").tBodies[0];

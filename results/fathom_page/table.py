@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from fathom_runs.words import BEYOND
+
 UNITS = {"us": "µs", "ms": "ms", "s": "s", "pct": "%", "bytes": "bytes", "gb": "GB", "mb": "MB"}
 UNITS |= {"gflops": "GFLOP/s"}
 NAMES = {
@@ -85,6 +87,13 @@ def cell(value):
     return f"{value:.4g}"
 
 
+def cell_of(column):
+    """The function that formats the values of a column: shares of a peak are cut off where they are none."""
+    if not column.endswith(("pct_peak", "pct_of_roof", "pct_of_peak", "roof_pct")):
+        return cell
+    return lambda value: f">{BEYOND}" if (value or 0) > BEYOND else cell(value)
+
+
 def table(frame):
     """Formats a frame. Columns without values are left out."""
     frame = frame.loc[:, [c for c in frame if not frame[c].isna().all() and (frame[c] != "").any()]]
@@ -93,7 +102,7 @@ def table(frame):
         Column(heading(name), number if frame[name].dtype.kind in "iuf" else Markup())
         for name in frame
     ]
-    values = [map(cell, frame[name].tolist()) for name in frame]
+    values = [map(cell_of(name), frame[name].tolist()) for name in frame]
     return Table(columns, [list(zip(columns, row)) for row in zip(*values)])
 
 

@@ -1,8 +1,8 @@
 """Predicts the times of a run's steps on another machine, and shows how good such predictions are.
 
-results/predict run.json --on machine.json
-results/predict run.json --on amd-epyc-zen5-2-cores -o prediction.md
-results/predict run.json --write-machine machine.json
+results/predict study.json --on machine.json
+results/predict study.json --on amd-epyc-zen5-2-cores -o prediction.md
+results/predict study.json --write-machine machine.json
 results/predict --errors
 
 Exit codes: 0 ok, 2 wrong usage or unusable input.
@@ -102,11 +102,11 @@ def predict(arguments):
 
 def shown(found, blocks, as_json, output):
     """The text for the terminal. Also writes the output. Raises RunError."""
-    lines = list(blocks(found))
     if output:
         is_json = unpacked(output).suffix == JSON
-        replace(output, as_json(found) if is_json else tables.as_markdown(lines))
-    return tables.as_text(lines)
+        markdown = tables.as_markdown(list(blocks(found, is_text=False)))
+        replace(output, as_json(found) if is_json else markdown)
+    return tables.as_text(list(blocks(found, is_text=True)))
 
 
 def parsed():

@@ -2,7 +2,7 @@
 
 import json
 
-from fathom_predict.errors import median_size, nine_of_ten, worst
+from fathom_predict.errors import big, by_pair, median_size, nine_of_ten, worst
 
 
 def prediction(found):
@@ -13,17 +13,20 @@ def prediction(found):
             "from": found.here.name,
             "to": found.there.name,
             "notes": found.notes,
-            "steps": [of_step(one) for one in found.predictions],
+            "steps": [of_step(one, found.errors) for one in found.predictions],
             "errors": summary(found.errors.cases),
+            "errors_own_run": summary(found.errors.own_run),
         }
     )
 
 
-def of_step(one):
+def of_step(one, errors):
+    within = errors.within(one.us, one.step.threads)
     return {
         "name": one.step.name,
         "here_us": one.step.us,
         "predicted_us": one.us,
+        **({} if within is None else {"nine_of_ten_within_pct": 100 * within}),
         **{f"{part}_pct": share for part, share in one.shares.items()},
         "bound_by": one.bound,
         "split_by": one.source,
@@ -35,12 +38,14 @@ def of_step(one):
 
 
 def all_errors(errors):
+    own = by_pair(errors.own_run)
     return text(
         {
             "errors": summary(errors.cases),
+            "errors_own_run": summary(errors.own_run),
             "pairs": [
-                {"from": here, "to": there, **summary(cases)}
-                for (here, there), cases in errors.pairs.items()
+                {"from": here, "to": there, **summary(cases), "own_run": summary(own[here, there])}
+                for (here, there), cases in by_pair(errors.cases).items()
             ],
             "steps": [
                 {
@@ -49,8 +54,9 @@ def all_errors(errors):
                     "name": case.name,
                     "measured_us": case.measured_us,
                     "error_pct": 100 * case.error,
+                    "error_own_run_pct": 100 * twin.error,
                 }
-                for case in errors.cases
+                for case, twin in zip(errors.cases, errors.own_run)
             ],
             "left_out": errors.left_out,
         }
@@ -67,11 +73,12 @@ def summary(cases):
         "steps": len(cases),
         "median_error_pct": 100 * median_size(cases),
     }
-    big = [case for case in cases if case.is_big]
-    if big:
-        one = worst(big)
-        made |= {"big_steps": len(big), "median_error_of_big_pct": 100 * median_size(big)}
-        made |= {"nine_of_ten_big_within_pct": 100 * nine_of_ten(big)}
+    one = worst(cases)
+    made |= {"worst_error_pct": 100 * one.error, "worst": one.name}
+    if large := big(cases):
+        one = worst(large)
+        made |= {"big_steps": len(large), "median_error_of_big_pct": 100 * median_size(large)}
+        made |= {"nine_of_ten_big_within_pct": 100 * nine_of_ten(large)}
         made |= {"worst_error_of_big_pct": 100 * one.error, "worst_of_big": one.name}
     return made
 

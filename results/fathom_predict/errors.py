@@ -1,4 +1,8 @@
-"""Measures how good predictions are: every pair of recorded machines, each predicted from the other's run."""
+"""Measures how good predictions are: every pair of recorded machines, each predicted from the other's run.
+
+Twice: with what a data sheet says of the machine, and with a machine file that was made from the very run that is
+predicted, so with rates of the same ops on the same day.
+"""
 
 import math
 import pathlib
@@ -6,6 +10,7 @@ import statistics
 from dataclasses import dataclass, replace
 
 from fathom_predict import run as runs
+from fathom_predict.machine import OPTIONAL_RATES
 from fathom_predict.measure import machine_of
 from fathom_predict.model import Model
 from fathom_runs.beside import is_beside
@@ -38,23 +43,33 @@ class Case:
 
 @dataclass(frozen=True)
 class Errors:
-    cases: list[Case]
+    cases: list[
+        Case
+    ]  # with machine files of peaks alone, from other runs of the machine if there are any
+    own_run: list[Case]  # the same steps with machine files made from the run that is predicted
     left_out: list[str]  # a line for each file without steps, or that does not describe its machine
-    without: tuple[str, ...] = ()  # optional fields of a machine that were not used
+    peaks_of: dict[str, str]  # by file: the file whose peaks its `cases` use
+    without: tuple[str, ...] = ()  # optional fields of a machine that were not used in `own_run`
 
-    @property
-    def pairs(self):
-        """Cases by pair of files."""
-        found = {}
-        for case in self.cases:
-            found.setdefault((case.here, case.there), []).append(case)
-        return found
+    def within(self, us, threads):
+        """The size that nine of ten errors of such steps don't exceed. None without recorded steps."""
+        is_big = us > BIG_US
+        same = [one for one in self.cases if one.is_big == is_big and one.threads == threads]
+        alike = same or [one for one in self.cases if one.is_big == is_big] or self.cases
+        return nine_of_ten(alike) if alike else None
+
+
+def by_pair(cases):
+    found = {}
+    for case in cases:
+        found.setdefault((case.here, case.there), []).append(case)
+    return found
 
 
 def measure(folder=FOLDER, without=()):
     """Predicts each step of a recorded run from each run in another folder: a folder is a machine.
 
-    The machines lose their fields `without`. Raises RunError.
+    Machines made from the run that is predicted lose their fields `without`. Raises RunError.
     """
     if not folder.is_dir():
         raise RunError(
@@ -65,19 +80,45 @@ def measure(folder=FOLDER, without=()):
         try:
             run = runs.read(path)
             runs.expect_steps(run)
-            recorded[path] = run, replace(machine_of(run), **{field: {} for field in without})
+            recorded[path] = run, machine_of(run)
         except RunError as error:
             left_out.append(str(error).replace(f"{folder}/", "", 1))
-    cases = []
-    for here in recorded:
-        for there in recorded:
+    cases, own_run, lost = [], [], {field: {} for field in without}
+    sources = {path: peaks_source(path, recorded) for path in recorded}
+    for here, (run, machine) in recorded.items():
+        for there, (other, its) in recorded.items():
             if here.parent == there.parent:
                 continue
+            peaks = peaks_alone(recorded[sources[there]][1], machine)
             try:
-                cases += compared(folder, recorded[here], recorded[there])
+                first = compared(folder, run, other, machine, peaks)
+                second = compared(
+                    folder, run, other, *(replace(one, **lost) for one in (machine, its))
+                )
             except RunError as error:
                 left_out.append(f"{here.parent.name}, {there.parent.name}: {error}")
-    return Errors(cases, left_out, tuple(without))
+                continue
+            both = {case.name for case in first} & {case.name for case in second}
+            cases += [case for case in first if case.name in both]
+            own_run += [case for case in second if case.name in both]
+    peaks_of = {label(folder, path): label(folder, source) for path, source in sources.items()}
+    return Errors(cases, own_run, left_out, peaks_of, tuple(without))
+
+
+def peaks_source(path, recorded):
+    """Another recorded run of the machine, which has the peaks of all thread counts of this one; else the run itself."""
+    threads = recorded[path][1].peak_gflop_per_s.get("fp32", {}).keys()
+    for other, (_, machine) in recorded.items():
+        if other.parent == path.parent and other != path:
+            if threads <= machine.peak_gflop_per_s.get("fp32", {}).keys():
+                return other
+    return path
+
+
+def peaks_alone(machine, here):
+    """The machine as a data sheet describes it: peaks and caches. Calls are taken to cost what they cost `here`."""
+    unknown = {field: {} for field in OPTIONAL_RATES}
+    return replace(machine, call_overhead_us=here.call_overhead_us, **unknown)
 
 
 def files(folder):
@@ -86,12 +127,11 @@ def files(folder):
     return [path for path in paths if not is_beside(path)]
 
 
-def compared(folder, here, there):
-    """The cases of a pair. Of the second run, only its machine counts for the prediction."""
-    (run, machine), (other, other_machine) = here, there
-    model = Model(run, machine, other_machine)
+def compared(folder, run, other, here, there):
+    """The cases of a pair of runs, with what is known about their machines."""
+    model = Model(run, here, there)
     measured = {one.name: one.us for one in other.steps}
-    names = [unpacked(one.path).relative_to(folder).as_posix() for one in (run, other)]
+    names = [label(folder, one.path) for one in (run, other)]
     return [
         Case(
             *names,
@@ -105,6 +145,11 @@ def compared(folder, here, there):
     ]
 
 
+def label(folder, path):
+    """The folder and the name of a file, without `.gz`."""
+    return unpacked(path).relative_to(folder).as_posix()
+
+
 def median_size(cases):
     return statistics.median(case.size for case in cases)
 
@@ -116,5 +161,9 @@ def nine_of_ten(cases):
 
 
 def worst(cases):
-    """The big step with the largest error. None without big steps."""
-    return max((case for case in cases if case.is_big), key=lambda case: case.size, default=None)
+    """The step with the largest error. None without steps."""
+    return max(cases, key=lambda case: case.size, default=None)
+
+
+def big(cases):
+    return [case for case in cases if case.is_big]

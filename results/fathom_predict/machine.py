@@ -73,6 +73,10 @@ def read(name):
         raise RunError(f"{path}: is not JSON ({error}), {EXPECTED}") from error
     if not isinstance(value, dict):
         raise RunError(f"{path}: a {type(value).__name__} at the top, {EXPECTED}")
+    if "benchmarks" in value:
+        raise RunError(
+            f"{path}: is a run, {EXPECTED}; results/predict {path} --write-machine machine.json makes it"
+        )
     for key in REQUIRED:
         if key not in value:
             raise RunError(f"{path}: no {key}, {EXPECTED}")
@@ -80,6 +84,15 @@ def read(name):
         if key not in PARSERS:
             raise RunError(f"{path}: unknown field {key}, expected one of {', '.join(PARSERS)}")
     return Machine(**{key: PARSERS[key](f"{path}: {key}", one) for key, one in value.items()})
+
+
+def is_machine_file(text):
+    """Whether the text of a file is a machine, of which some fields may be wrong."""
+    try:
+        value = strict_json(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and "peak_gflop_per_s" in value
 
 
 def text(machine):

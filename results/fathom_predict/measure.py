@@ -4,6 +4,7 @@ import re
 import statistics
 
 from fathom_predict.machine import Machine
+from fathom_predict.run import STUDY
 from fathom_runs.context import rate, title
 from fathom_runs.peaks import MIN_SCALING
 from fathom_runs.source import RunError, unpacked
@@ -35,7 +36,8 @@ def machine_of(run):
     for what, value, expected in lacks:
         if not value:
             raise RunError(
-                f"{run.path}: no {what}, expected {expected}, or a file of the machine (docs/predict.md) with --from"
+                f"{run.path}: no {what}, expected {expected}; {STUDY} makes a run with all that is needed, or a "
+                "file of the machine (docs/predict.md) with --from"
             )
     cores = run.context.get("num_cpus")
     if type(cores) is not int or cores < 1:

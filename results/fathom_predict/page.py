@@ -1,109 +1,151 @@
 """The content of both outputs: a prediction with its errors, and the errors of all pairs."""
 
+import string
 from collections import Counter
 
-from fathom_predict.errors import Errors, median_size, nine_of_ten, worst
+from fathom_predict.errors import Errors, big, by_pair, median_size, nine_of_ten, worst
 from fathom_predict.machine import OPTIONAL_RATES
 from fathom_predict.parts import PARTS
+from fathom_predict.run import OWN as OWN_TYPES
 from fathom_predict.tables import Table
 from fathom_runs.names import short
 from fathom_runs.words import factor, listed, percent, plural, time_words
 
 SHARES = tuple(f"{part}, %" for part in PARTS)
-TIMES = ("here", "predicted", "ratio", *SHARES)
-COUNTS = ("steps", "median", "big steps", "their median", "nine of ten within", "worst")
+TIMES = ("here", "predicted", "ratio", "9 of 10 within", *SHARES)
+COUNTS = ("steps", "median", "big", "their median", "9 of 10 within", "worst")
+PAIR = ("steps", "median", "big", "median ", "9 of 10", "worst")  # the same, narrower
+OWN_COLUMNS = ("threads", "batch")
+PEAKS, OWN = "peaks alone", "the run that is predicted"
 OPEN = "errors of such predictions: open, until two machines are recorded, in two folders, with the same steps"
+EXPLAINED = (
+    "big: steps above 100 ms; of these the median error, what nine of ten do not exceed, the worst",
+    f"{PEAKS}: a file of peaks and caches, if possible of another run; calls cost what they cost here",
+    f"{OWN}: a file with the rates of ops in the very run that is predicted",
+)
 
 
-def prediction(found):
-    """The blocks of a Found."""
+def prediction(found, is_text):
+    """The blocks of a Found. For a terminal the table is narrow, and lines say what is not as usual."""
+    yield f"from {found.run_path}: {found.here.name}"
+    yield f"to {found.there_name}: {found.there.name}"
+    for line in found.notes:
+        yield f"note: {line}"
+    if is_text:
+        yield narrow(found)
+        others = Counter(one.source for one in found.predictions if one.source != OWN_TYPES)
+        for source, count in others.items():
+            yield f"note: split by {source}, not by op types of their own: {plural(count, 'step')}"
+    else:
+        yield wide(found)
+    if not found.errors.cases:
+        yield OPEN
+        return
+    yield "9 of 10 within: the error that nine of ten recorded steps of such a length did not exceed"
+    yield from totals("errors of such predictions", found.errors)
+
+
+def narrow(found):
+    """Threads and batch have columns of their own, the part that bounds the step stands with its share."""
+    rows = []
+    for one in found.predictions:
+        step, bound = one.step, f"{one.bound} {one.shares[one.bound]:.0f} %"
+        name = [
+            part
+            for part in named(step.name).split("/")
+            if part.partition(":")[0] not in OWN_COLUMNS
+        ]
+        sizes = [str(step.threads), str(step.batch)]
+        rows.append(["/".join(name), *sizes, *times(found, one), bound])
+    heads = ["step", "threads", "batch", *TIMES[:4], "bound by"]
+    return Table(heads, rows, heads[1:-1])
+
+
+def wide(found):
     rows = [
         [
             named(one.step.name),
-            time_words(one.step.us),
-            time_words(one.us),
-            factor(one.us / one.step.us),
+            *times(found, one),
             *(f"{one.shares[part]:.0f}" for part in PARTS),
             one.bound,
             one.source,
         ]
         for one in found.predictions
     ]
-    yield f"from {found.run_path}: {found.here.name}"
-    yield f"to {found.there_name}: {found.there.name}"
-    for line in found.notes:
-        yield f"note: {line}"
-    yield Table(["step", *TIMES, "bound by", "split by"], rows, TIMES)
-    yield from error_lines(found.errors)
+    return Table(["step", *TIMES, "bound by", "split by"], rows, TIMES)
+
+
+def times(found, one):
+    """The columns TIMES up to the error."""
+    within = found.errors.within(one.us, one.step.threads)
+    words = "" if within is None else percent(100 * within)
+    return [time_words(one.step.us), time_words(one.us), factor(one.us / one.step.us), words]
 
 
 def named(name):
-    """The name of a step without what all predicted steps have in common."""
-    return short(name).replace("/device:cpu", "").replace("/backend:torch", "")
+    """The name of a step without what all predicted steps have in common, and without fp32."""
+    for usual in ("/device:cpu", "/backend:torch", "/precision:fp32"):
+        name = name.replace(usual, "")
+    return short(name)
 
 
-def error_lines(errors: Errors):
-    """How good such predictions are, in sentences."""
-    if not errors.cases:
-        yield OPEN
-        return
-    without = f", without {listed(errors.without)}" if errors.without else ""
-    yield (
-        f"errors of such predictions{without}: {measured(errors.cases)}, over {plural(len(errors.pairs), 'pair')} of "
-        "recorded runs"
-    )
-    for words, cases in groups(errors.cases)[1:]:
-        yield f"errors of such predictions with {words}: {measured(cases)}"
-
-
-def measured(cases):
-    """`median 9 % of 80 steps; of 52 steps above 100 ms median 7 %, nine of ten within 18 %, worst 23 %`"""
-    all_of_them, big = sizes(cases), sizes([case for case in cases if case.is_big])
-    text = f"median {all_of_them[1]} of {plural(len(cases), 'step')}"
-    if big[1]:
-        number, median, within, worst_of_all = big
-        steps = plural(int(number), "step")
-        text += f"; of {steps} above 100 ms median {median}, nine of ten within {within}, worst {worst_of_all}"
-    return text
-
-
-def sizes(cases):
-    """Number, median, size of nine of ten, and worst error, in words. Empty without cases."""
-    if not cases:
-        return ["0", "", "", ""]
-    signed = max(cases, key=lambda case: case.size).error
-    values = (median_size(cases), nine_of_ten(cases), signed)
-    return [str(len(cases)), *(percent(100 * value) for value in values)]
+def totals(head, errors: Errors):
+    """The errors of all pairs, those with peaks alone first."""
+    kinds = {PEAKS: errors.cases, OWN: errors.own_run}
+    rows = [
+        [f"{kind}{words}", *counts(cases)]
+        for kind, every in kinds.items()
+        for words, cases in groups(every)
+    ]
+    yield Table([head, *COUNTS], rows, COUNTS)
+    if errors.without:
+        yield f"{OWN}: here without {listed(errors.without)}"
 
 
 def groups(cases):
-    """All cases; if there are several thread counts, those of each. With a name."""
-    counts = sorted({case.threads for case in cases})
+    """All cases; if there are several thread counts, those of each. With words."""
+    threads = sorted({case.threads for case in cases})
     by_threads = [
-        (f"threads:{count}", [case for case in cases if case.threads == count]) for count in counts
+        (f", threads:{count}", [case for case in cases if case.threads == count])
+        for count in threads
     ]
-    return [("all steps", cases), *(by_threads if len(counts) > 1 else ())]
+    return [("", cases), *(by_threads if len(threads) > 1 else ())]
 
 
-def all_errors(errors: Errors):
+def counts(cases):
+    """The columns COUNTS."""
+    large = big(cases)
+    found = [str(len(cases)), percent(100 * median_size(cases)), str(len(large))]
+    if not large:
+        return [*found, "", "", ""]
+    sizes = (median_size(large), nine_of_ten(large), worst(large).error)
+    return [*found, *(percent(100 * size) for size in sizes)]
+
+
+def all_errors(errors: Errors, is_text):
     """The blocks of `--errors`."""
     if errors.cases:
-        rows = [
-            [*pair, *cells(cases), named(worst(cases).name) if worst(cases) else ""]
-            for pair, cases in errors.pairs.items()
-        ]
-        yield Table(["from", "to", *COUNTS, "the worst"], rows, COUNTS)
-        rows = [[words, *cells(cases)] for words, cases in groups(errors.cases)]
-        yield Table(["over all pairs", *COUNTS], rows, COUNTS)
+        keys = dict(zip(errors.peaks_of, string.ascii_uppercase))
+        rows = [[key, file, keys[errors.peaks_of[file]]] for file, key in keys.items()]
+        yield Table(["", "run", "its peaks alone are from"], rows)
+        for kind, cases in ((PEAKS, errors.cases), (OWN, errors.own_run)):
+            yield f"with machine files from {kind}:"
+            yield pairs(cases, keys)
+        yield from totals("all pairs", errors)
+        yield from EXPLAINED
     else:
         yield OPEN
     for line in errors.left_out:
         yield f"left out: {line}"
 
 
-def cells(cases):
-    """The columns COUNTS."""
-    return [*sizes(cases)[:2], *sizes([case for case in cases if case.is_big])]
+def pairs(cases, keys):
+    rows = []
+    for (here, there), found in by_pair(cases).items():
+        one = worst(found)
+        last = f"{100 * one.error:+.0f} % {named(one.name)}"
+        rows.append([keys[here], keys[there], *counts(found), last])
+    return Table(["from", "to", *PAIR, "worst of all steps"], rows, PAIR)
 
 
 def notes(run, here, there, reasons):

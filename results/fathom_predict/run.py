@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from fathom_predict.machine import is_machine_file
 from fathom_runs.benchmarks import read_fathom
 from fathom_runs.names import TORCH, kind, step_of
 from fathom_runs.rows import expect_names, row_of
-from fathom_runs.source import RunError
+from fathom_runs.source import RunError, text_of
 from fathom_runs.steps import CALLS, step_ops
 
 OWN = "op types"
+STUDY = "./fathom_bench --fathom_study=fathom --fathom_device=cpu --benchmark_out=study.json"
 MATRIX = "matrix"  # class of op types whose products LibTorch gives to its BLAS
 
 
@@ -52,7 +54,12 @@ class Run:
 
 def read(path):
     """Raises RunError."""
-    found = read_fathom(path)
+    text = text_of(path)
+    if is_machine_file(text):
+        raise RunError(
+            f"{path}: is a machine file, which --on and --from name; expected a run as RUN; {STUDY} makes one"
+        )
+    found = read_fathom(path, text)
     expect_names(path, found.measured)
     steps, types, left_out = [], {}, 0
     for one in found.measured:
@@ -124,5 +131,5 @@ def expect_steps(run):
         why = f" ({run.left_out} of other devices, kernels or with ranks)" if run.left_out else ""
         raise RunError(
             f"{run.path}: no step on the CPU with backend:torch{why}, expected rows like "
-            "vgg/train/device:cpu/threads:1/..."
+            f"vgg/train/device:cpu/threads:1/...; {STUDY} makes such a run"
         )

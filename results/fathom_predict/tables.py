@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from fathom_runs.markdown import plain, table_row
 
 
+WIDTH, SHORTEST = 100, 12  # columns of a terminal, and of a shortened name
+
+
 @dataclass(frozen=True)
 class Table:
     """Columns named in `numbers` are aligned to the right."""
@@ -24,18 +27,26 @@ def as_text(blocks):
 
 
 def text_lines(block):
+    """Of a table at most WIDTH columns wide: of the first column, the middle of long words is left out."""
     if isinstance(block, str):
         return [block]
     columns = list(zip(block.heads, *block.rows))
     widths = [max(map(len, column)) for column in columns]
+    most = max(widths[0] - max(sum(widths) + 2 * (len(widths) - 1) - WIDTH, 0), SHORTEST)
+    rows = [[shortened(row[0], most), *row[1:]] for row in (block.heads, *block.rows)]
+    widths[0] = min(widths[0], most)
     return [
         "  ".join(
             cell.rjust(width) if head in block.numbers else cell.ljust(width)
             for cell, width, head in zip(row, widths, block.heads)
         ).rstrip()
-        for row in ["", block.heads, *block.rows, ""]
-        if row
+        for row in rows
     ]
+
+
+def shortened(text, most):
+    end = (most - 1) // 2
+    return text if len(text) <= most else f"{text[: most - 1 - end]}…{text[-end:]}"
 
 
 def as_markdown(blocks):

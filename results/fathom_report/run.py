@@ -95,7 +95,8 @@ def read(paths):
                 table[key] = row_of(path, one, found.catalogue) | of_file
     if not contexts:
         raise RunError(
-            "found only files of --fathom_samples, expected a JSON file of --benchmark_out, too"
+            "found only files of --fathom_samples, expected a JSON file of --benchmark_out, too; "
+            "./fathom_bench --fathom_study=fathom --benchmark_out=study.json makes both"
         )
     frames = [frame(tables[kind].values(), columns) for kind, columns in COLUMNS.items()]
     labels = file_labels(contexts)

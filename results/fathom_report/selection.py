@@ -7,9 +7,6 @@ from fathom_runs.names import TORCH, step_of
 from fathom_runs.steps import BACKENDS, CALLS, backend_rank
 from fathom_runs.words import plural
 
-PROFILE = "./fathom_bench --fathom_profile --benchmark_out=run.json"
-NO_PROFILE = f"op types of training steps: {PROFILE}"
-
 
 def one_setting(table, threads=min):
     """Rows of one setting, and the setting in words. Prefers the CPU, one thread, fp32 and backend torch.

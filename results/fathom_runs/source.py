@@ -8,7 +8,9 @@ import pathlib
 import sys
 import zlib
 
-EXPECTED = "expected the JSON of --benchmark_out"
+EXPECTED = (
+    "expected the JSON of --benchmark_out, which ./fathom_bench --benchmark_out=run.json writes"
+)
 GZIP = ".gz"
 GZIP_START = b"\x1f\x8b"  # RFC 1952
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # PowerShell redirects to such files

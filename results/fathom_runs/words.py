@@ -1,5 +1,7 @@
 """Formats numbers and names for sentences."""
 
+BEYOND = 300  # percent of a measured peak; a larger share is not printed as a number
+
 
 def one_line(text):
     """The text without line breaks."""
@@ -28,6 +30,11 @@ def time_words(us):
 
 def percent(value):
     return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
+
+
+def of_peak(value):
+    """A share of a measured peak. What is far above it says that the peak is wrong, not how far the row is."""
+    return f"more than {BEYOND} %" if value > BEYOND else percent(value)
 
 
 def factor(value):

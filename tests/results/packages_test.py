@@ -18,6 +18,7 @@ IMPORTS = {
     "fathom_ab": {"fathom_runs", "fathom_gate"},
     "fathom_export": {"fathom_runs"},
     "fathom_predict": {"fathom_runs"},
+    "fathom_ranks": {"fathom_runs"},
     "eager_steps": set(),
 }
 SCRIPTS = {path.stem for path in RESULTS.glob("*.py")}

@@ -5,8 +5,8 @@ import pandas as pd
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
 from fathom_report import laws
+from fathom_report.hints import profile
 from fathom_report.selection import (
-    NO_PROFILE,
     of_setting,
     step_backend_rows,
     training_ops,
@@ -22,7 +22,7 @@ ENOUGH = 90  # percent
 def figure(run):
     ops, words = training_ops(run)
     if ops is None:
-        return Missing(*NAME, NO_PROFILE)
+        return Missing(*NAME, profile(run))
     data = cumulative(ops)
     text = f"{sentence(data)}{sentence_of_passes(by_pass(run, ops))}. Setting: {words}."
     return Figure(*NAME, text, data, lambda figure: draw(figure, data))

@@ -4,7 +4,8 @@ import numpy as np
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
-from fathom_report.selection import NO_PROFILE, framework_as_one, training_types
+from fathom_report.hints import profile
+from fathom_report.selection import framework_as_one, training_types
 from fathom_runs.words import listed, percent, plural
 
 NAME = ("fathom-3", "Op types by workload", "Fathom, Fig. 3")
@@ -14,7 +15,7 @@ MIN_SHARE = 1  # percent; an op type is shown if it reaches this in any step
 def figure(run):
     table, words = training_types(run)
     if table is None:
-        return Missing(*NAME, NO_PROFILE)
+        return Missing(*NAME, profile(run))
     table = framework_as_one(table, ["workload"])
     workloads = list(dict.fromkeys(table.workload))
     data, left_out = shares(table)

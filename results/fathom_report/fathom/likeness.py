@@ -4,28 +4,31 @@ import numpy as np
 import pandas as pd
 from scipy.cluster import hierarchy
 
-from fathom_page import marks, palette, style
+from fathom_page import hints, marks, palette, style
 from fathom_page.distances import cosine_distances
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import TRAIN
 from fathom_report import laws
-from fathom_report.selection import NO_PROFILE, PROFILE, training_ops
+from fathom_report.hints import profile
+from fathom_report.selection import training_ops
 from fathom_runs.words import listed
 
 NAME = ("fathom-4", "Similarity of the workloads", "Fathom, Fig. 4")
 CUT = 0.3  # cosine distance; steps with a smaller distance are one group
 MANY = 10  # workloads
+QUICK = ("memnet", "autoenc")  # workloads whose steps take milliseconds
 
 
 def figure(run):
     ops, words = training_ops(run)
     if ops is None:
-        return Missing(*NAME, NO_PROFILE)
+        return Missing(*NAME, profile(run))
     profiles = ops.pivot_table(
         index="workload", columns="type", values="us", fill_value=0, sort=False
     )
     if len(profiles) < 2:
-        needs = f"op types of at least two workloads' training steps: {PROFILE}"
-        return Missing(*NAME, needs)
+        wanted = hints.command([*ops.workload, *QUICK], run.contexts, [TRAIN], "--fathom_profile")
+        return Missing(*NAME, f"op types of at least two workloads' training steps: {wanted}")
     distances = cosine_distances(profiles)
     clustering = laws.centroid_clustering(profiles)
     groups = clustering.groups(CUT)

@@ -2,7 +2,9 @@
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import STEPS
 from fathom_report import laws
+from fathom_report.hints import command
 from fathom_report.selection import on_torch, usual_batch, without_variants
 from fathom_runs.words import factor, percent, plural, ranged
 
@@ -14,7 +16,9 @@ def figure(run):
     data = relative_times(run.steps, run.catalogue)
     if data.empty:
         return Missing(
-            *NAME, "training steps on the CPU at one thread: --fathom_device=cpu --fathom_threads=1"
+            *NAME,
+            "training steps on the CPU at one thread: "
+            + command(run, [STEPS], "--fathom_device=cpu", "--fathom_threads=1"),
         )
     return Figure(*NAME, sentence(data), data, lambda figure: draw(figure, data))
 
@@ -49,7 +53,9 @@ def sentence(data):
     if not more.empty:
         most = plural(more.threads.max(), "thread")
         gain = (1 / more.set_index("workload").relative).sort_values()
-        parts.append(f"with up to {most}, the speedup of training is {ratios(gain, factor)}")
+        parts.append(
+            f"with up to {most}, the speedup of timed training steps is {ratios(gain, factor)}"
+        )
     gpu = data[data.device == "cuda"].set_index("workload")
     if gpu.empty:
         parts.append("the run has no rows of a GPU")

@@ -5,7 +5,9 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import TRAIN
 from fathom_report import laws
+from fathom_report.hints import command
 from fathom_report.selection import framework_as_one, one_backend, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
 
@@ -19,8 +21,8 @@ def figure(run):
     if table.empty or table.threads.nunique() < 2:
         return Missing(
             *NAME,
-            "op types of training steps at two or more thread counts: ./fathom_bench --fathom_profile "
-            "--fathom_threads=1,2,4,8 --benchmark_out=run.json",
+            "op types of training steps at two or more thread counts: "
+            + command(run, [TRAIN], "--fathom_profile", of_counts=False),
         )
     fits = fitted(table)
     data = tidy(table, fits)
@@ -82,15 +84,17 @@ def sentence(table, fits):
     steps = table.groupby(["workload", "threads"]).us.sum().unstack()
     gain = (steps[counts[0]] / steps[counts[-1]]).dropna().sort_values()
     if gain.empty:
-        speed = "no training step was run with both thread counts"
+        speed = "no training step was profiled with both thread counts"
     elif len(gain) == 1:
-        speed = f"the speedup of {gain.index[0]}'s training step is {gain.iloc[0]:.3g}"
+        speed = f"the speedup of {gain.index[0]}'s profiled training step is {gain.iloc[0]:.3g}"
     else:
         speed = (
-            f"the speedup of training steps is {gain.iloc[0]:.3g} ({gain.index[0]}) to "
+            f"the speedup of profiled training steps is {gain.iloc[0]:.3g} ({gain.index[0]}) to "
             f"{gain.iloc[-1]:.3g} ({gain.index[-1]})"
         )
     sentence = f"From {plural(counts[0], 'thread')} to {counts[-1]}, {speed}"
+    if not gain.empty:
+        sentence += ", by the sum of their op types (Fig. 5 shows timed steps)"
     linear = counts[-1] / counts[0]
     above = gain[gain > SUPERLINEAR * linear]
     if not above.empty:

@@ -5,7 +5,9 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import TRAIN
 from fathom_report import laws
+from fathom_report.hints import command
 from fathom_report.selection import one_setting, usual_batch, without_variants
 from fathom_runs.words import listed, percent, plural
 
@@ -19,8 +21,9 @@ def figure(run):
     if series is None:
         return Missing(
             *NAME,
-            "samples of training steps: run with --fathom_profile --fathom_samples=steps.jsonl and "
-            "pass steps.jsonl to the report, too",
+            "samples of training steps: "
+            + command(run, [TRAIN], "--fathom_profile", "--fathom_samples=steps.jsonl")
+            + ", and pass steps.jsonl to the report, too",
         )
     data = pd.concat([described(*one) for one in series], ignore_index=True)
     return Figure(

@@ -4,7 +4,9 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import STEPS
 from fathom_report import laws
+from fathom_report.hints import command
 from fathom_report.selection import (
     calls,
     fastest_rows,
@@ -20,7 +22,7 @@ from fathom_report.selection import (
 )
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH
-from fathom_runs.words import listed, percent, plural, ranged, time_words
+from fathom_runs.words import listed, of_peak, percent, plural, ranged, time_words
 
 NAME = ("ours-5", "From the framework's step to the machine's", "fathom_bench")
 STEP = ["workload", "mode", "device", "threads", "batch", "precision"]
@@ -35,7 +37,7 @@ def figure(run):
         return Missing(
             *NAME,
             "steps on torch and on another backend, at one setting and batch size: "
-            "./fathom_bench --fathom_backend=torch,onednn,tuned --fathom_profile --benchmark_out=run.json",
+            + command(run, [STEPS], "--fathom_backend=torch,onednn,tuned", "--fathom_profile"),
         )
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
@@ -133,7 +135,9 @@ def sentence(data, words):
             f"{100 * COVERED:.0f} % of the step, and its profile (--fathom_profile)"
         )
     if not limits.empty:
-        parts.append(f"The FMA limit, the step's FLOPs at the measured peak, is {ranged(limits)}")
+        parts.append(
+            f"The FMA limit, the step's FLOPs at the measured peak, is {ranged(limits, of_peak)}"
+        )
     return f"{'. '.join(parts)}. Setting: {words}."
 
 

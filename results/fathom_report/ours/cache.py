@@ -4,7 +4,9 @@ import numpy as np
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import OPS
 from fathom_report import laws
+from fathom_report.hints import command
 from fathom_report.selection import SETTING, SHAPE, one_setting_of_steps, step_backend_rows
 from fathom_runs.peaks import roof as roof_of
 from fathom_runs.words import listed, plural
@@ -18,7 +20,7 @@ def figure(run):
     if data is None:
         return Missing(
             *NAME,
-            "op rows with bytes, hot and cold: --benchmark_filter='^op/' --fathom_cache=hot,cold",
+            f"op rows with bytes, hot and cold: {command(run, [OPS], '--fathom_cache=hot,cold')}",
         )
     return Figure(*NAME, sentence(data, roof, words), data, lambda figure: draw(figure, data, roof))
 

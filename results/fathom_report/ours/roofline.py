@@ -5,6 +5,7 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_report.hints import command
 from fathom_report.selection import (
     SETTING,
     calls,
@@ -16,7 +17,7 @@ from fathom_report.selection import (
     usual_batch,
 )
 from fathom_runs.peaks import roof as roof_of
-from fathom_runs.words import listed, percent, plural, ranged
+from fathom_runs.words import listed, of_peak, plural, ranged
 
 NAME = ("ours-1", "Roofline of ops and steps", "fathom_bench")
 COUNTED = 0.9  # share of a step's FLOPs in its op rows; below it, the bytes of the step are unknown
@@ -27,7 +28,7 @@ def figure(run):
     ops = ops[(ops.flops > 0) & (ops.bytes > 0)]
     if ops.empty:
         return Missing(
-            *NAME, "op rows with flops and bytes: --benchmark_filter='^op/(matmul|conv2d)/'"
+            *NAME, f"op rows with flops and bytes: {command(run, ['^op/(matmul|conv2d)/({})/'])}"
         )
     ops, words = one_setting_of_steps(ops)
     roof = roof_of(run.context, *ops.iloc[0][SETTING])
@@ -90,9 +91,9 @@ def sentence(data, roof, words):
     )
     if not steps.empty:
         pct = steps.set_index("workload").pct_of_roof.sort_values()
-        text += f"Training steps reach {ranged(pct)} of the roof. "
+        text += f"Training steps reach {ranged(pct, of_peak)} of the roof. "
     elif weighted == weighted:
-        text += f"Ops reach {percent(weighted)} of the roof, weighted by time. "
+        text += f"Ops reach {of_peak(weighted)} of the roof, weighted by time. "
     above = ops[ops.pct_of_roof > 100]
     for part, roof_words in (
         (above[above.flops_per_byte < ridge], "the memory roof: data partly comes from caches"),
@@ -108,7 +109,7 @@ def sentence(data, roof, words):
         row = ops.loc[lost.idxmax()]
         text += (
             f"The largest gap to the roof, as a share of the workload's time, is {row.type} {row.layer} "
-            f"{row['pass']} of {row.workload}, at {percent(row.pct_of_roof)} of the roof"
+            f"{row['pass']} of {row.workload}, at {of_peak(row.pct_of_roof)} of the roof"
         )
     return f"{text.strip().removesuffix('.')}. Setting: {words}."
 

@@ -4,6 +4,8 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import OPS, STEPS
+from fathom_report.hints import command
 from fathom_report.selection import (
     of_setting,
     on_torch,
@@ -27,7 +29,7 @@ def figure(run):
         return Missing(
             *NAME,
             "steps with op types, and their op rows with the same thread count: "
-            "./fathom_bench --fathom_profile --benchmark_out=run.json",
+            + command(run, [STEPS, OPS], "--fathom_profile"),
         )
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 

@@ -4,7 +4,9 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import OPS, STEPS
 from fathom_report import laws
+from fathom_report.hints import command
 from fathom_report.selection import (
     fastest_rows,
     of_setting,
@@ -26,7 +28,7 @@ def figure(run):
         return Missing(
             *NAME,
             "op types of steps, and their ops on several backends with the same thread count: "
-            "./fathom_bench --fathom_profile --benchmark_out=run.json",
+            + command(run, [STEPS, OPS], "--fathom_profile"),
         )
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 

@@ -4,6 +4,8 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import OPS, TRAIN
+from fathom_report.hints import command
 from fathom_report.selection import (
     calls,
     of_setting,
@@ -14,7 +16,7 @@ from fathom_report.selection import (
     with_settings_of,
     without_variants,
 )
-from fathom_runs.words import percent, plural, time_words
+from fathom_runs.words import of_peak, percent, plural, time_words
 
 NAME = ("tbd-4", "The longest ops below the model's average efficiency", "TBD, Tables 5 and 6")
 LONGEST = 4  # ops per workload
@@ -27,7 +29,7 @@ def figure(run):
         return Missing(
             *NAME,
             "training steps with flops_pct_peak, and their op rows with the same thread count: "
-            "./fathom_bench --benchmark_filter='vgg/' --benchmark_out=run.json",
+            + command(run, [TRAIN, OPS]),
         )
     if data.empty:
         return Missing(
@@ -89,7 +91,7 @@ def sentence(data, words):
     text = (
         f"Of all ops below their step's share of the FLOP/s peak, {name_of(top)} in {top.workload} takes the largest "
         f"part of its step: {percent(top.pct_of_step)} ({time_words(top.us_per_step)}). It reaches "
-        f"{percent(top.pct_of_peak)} of the peak of {peak}, the step {percent(top.step_flops_pct_peak)} of FLOP/s"
+        f"{of_peak(top.pct_of_peak)} of the peak of {peak}, the step {of_peak(top.step_flops_pct_peak)} of FLOP/s"
     )
     if len(sums) > 1:
         text += (
@@ -108,11 +110,11 @@ def draw(figure, data):
     for y, row in shown.iterrows():
         if y == 0 or row.workload != shown.workload[y - 1]:
             axis.axhline(y - 0.5, color=style.INK, alpha=0.25, linewidth=0.8)
-            text = f"{row.workload}, step {percent(row.step_flops_pct_peak)}"
+            text = f"{row.workload}, step {of_peak(row.step_flops_pct_peak)}"
             axis.text(WIDTH * most, y, text, ha="right", va="center", weight="bold")
         colour = palette.FIRST if row.peak == "flops" else palette.SECOND
         axis.barh(y, row.pct_of_step, 0.62, color=style.faded(colour, 0.85))
-        axis.text(row.pct_of_step, y, f" {percent(row.pct_of_peak)}", va="center")
+        axis.text(row.pct_of_step, y, f" {of_peak(row.pct_of_peak)}", va="center")
     axis.set_ylim(len(shown) - 0.5, -0.5)
     axis.set_xlim(0, WIDTH * most)
     axis.set_yticks(range(len(shown)), [name_of(row) for _, row in shown.iterrows()])

@@ -4,6 +4,8 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import TRAIN
+from fathom_report.hints import command
 from fathom_report.selection import one_setting
 from fathom_runs.words import listed, ranged
 
@@ -16,8 +18,10 @@ def figure(run):
     known = steps[[*AT_PEAK.values()]].apply(pd.to_numeric, errors="coerce").notna().any(axis=1)
     steps = steps[known & (steps.memory_peak_bytes > 0)]
     if steps.empty:
-        needs = "training steps with --fathom_memory, preferably with several batch sizes (--fathom_batch=8,16,32)"
-        return Missing(*NAME, needs)
+        needs = command(run, [TRAIN], "--fathom_memory", "--fathom_batch=8,16,32")
+        return Missing(
+            *NAME, f"memory of training steps, preferably with several batch sizes: {needs}"
+        )
     table, words = one_setting(steps)
     wide = table.sort_values("batch", kind="stable").rename(
         columns={v: k for k, v in AT_PEAK.items()}

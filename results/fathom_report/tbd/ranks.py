@@ -4,10 +4,12 @@ import pandas as pd
 
 from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_report.hints import command
 from fathom_report.selection import one_setting, usual_batch, without_variants
 from fathom_runs.words import factor, plural, ranged
 
 NAME = ("tbd-5", "Throughput and communication against ranks", "TBD, Fig. 9 (Observation 12)")
+NEEDED = ["^({})/train/.*ranks:", "^op/all_reduce/({})/bucket"]  # filters of rows
 GROUP = ["file", "workload", "ranks"]
 STEP_BACKENDS = ["gloo", "nccl"]  # with which steps reduce; MPI's rows are for comparison
 SAME_BYTES = 0.01  # relative difference of the buckets' bytes from those of the step's gradients
@@ -19,7 +21,7 @@ def figure(run):
         return Missing(
             *NAME,
             "training steps of several ranks, and the reductions of their gradients: "
-            "./fathom_bench --fathom_ranks=1,2 --benchmark_out=run.json",
+            + command(run, NEEDED, "--fathom_ranks=1,2"),
         )
     steps, words = one_setting(without_variants(steps, run.catalogue))
     steps = usual_batch(steps, run.catalogue)

@@ -1,9 +1,14 @@
 """Selects training steps with several batch sizes, and draws lines over them."""
 
 from fathom_page import marks, palette, style
+from fathom_page.hints import TRAIN
+from fathom_report.hints import command
 from fathom_report.selection import one_setting
 
-NEEDS = "training steps with at least two batch sizes: ./fathom_bench --fathom_batch=8,16,32 --benchmark_out=run.json"
+
+def needs(run):
+    wanted = command(run, [TRAIN], "--fathom_batch=8,16,32")
+    return f"training steps with at least two batch sizes: {wanted}"
 
 
 def training_sweeps(steps):

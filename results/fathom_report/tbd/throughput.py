@@ -5,7 +5,7 @@ import pandas as pd
 from fathom_page import style
 from fathom_page.figure import Figure, Missing
 from fathom_report import laws
-from fathom_report.tbd.sweeps import NEEDS, draw_lines, training_sweeps
+from fathom_report.tbd.sweeps import draw_lines, needs, training_sweeps
 from fathom_runs.words import factor, listed, ranged
 
 NAME = ("tbd-1", "Throughput against batch", "TBD, Fig. 4")
@@ -15,7 +15,7 @@ SATURATED = 10  # percent; throughput is saturated if doubling the batch adds le
 def figure(run):
     sweeps = training_sweeps(run.steps[run.steps.items_per_second > 0])
     if not sweeps:
-        return Missing(*NAME, NEEDS)
+        return Missing(*NAME, needs(run))
     data = pd.concat([table for table, _ in sweeps])
     columns = ["workload", "device", "threads", "batch", "us", "items_per_second"]
     sentences = [sentence(table, words) for table, words in sweeps]

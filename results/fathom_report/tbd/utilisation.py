@@ -4,8 +4,8 @@ import pandas as pd
 
 from fathom_page import style
 from fathom_page.figure import Figure, Missing
-from fathom_report.tbd.sweeps import NEEDS, draw_lines, training_sweeps
-from fathom_runs.words import ranged
+from fathom_report.tbd.sweeps import draw_lines, needs, training_sweeps
+from fathom_runs.words import of_peak, ranged
 
 NAME = ("tbd-2", "Utilisation against batch", "TBD, Figs. 5 and 6")
 PANELS = {
@@ -18,7 +18,7 @@ PANELS = {
 def figure(run):
     sweeps = training_sweeps(run.steps)
     if not sweeps:
-        return Missing(*NAME, NEEDS)
+        return Missing(*NAME, needs(run))
     data = pd.concat([table for table, _ in sweeps])
     on_cpu = data.device == "cpu"
     data = data.assign(
@@ -43,7 +43,7 @@ def sentence(data, words):
     for column, name in names.items():
         known = last[last[column].notna()].set_index("workload")[column].sort_values()
         if not known.empty:
-            parts.append(f"{name}: {ranged(known)}")
+            parts.append(f"{name}: {ranged(known, of_peak)}")
     return f"{words}, at the largest batch: {'; '.join(parts)}."
 
 

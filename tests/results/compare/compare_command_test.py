@@ -75,6 +75,19 @@ def test_files_of_one_side_need_against(tmp_path, page):
     ), "titles name the files of equal machines"
 
 
+def test_a_run_counts_once(tmp_path, page):
+    files = write(tmp_path, a=document(), again=document(), b=document(2, **OTHER))
+    line = refused(*files, "-o", page)
+    assert "again.json: has the content of " in line and "expected another run" in line
+    assert "has the content of" in refused(files[0], "--against", files[1], "-o", page)
+
+
+def test_a_run_against_itself_is_refused(tmp_path, page):
+    (file,) = write(tmp_path, a=document())
+    for files in ((file, "--against", file), (file, file)):
+        assert "a.json: is given twice, expected each run once" in refused(*files, "-o", page)
+
+
 def test_a_side_of_several_machines_is_refused(tmp_path, page):
     files = write(tmp_path, a=document(), b=document(**OTHER), c=document())
     line = refused(*files[:2], "--against", files[2], "-o", page)
@@ -207,6 +220,14 @@ def test_peaks_are_shown_with_their_ratio(tmp_path, page):
     }
 
 
+def test_intervals_of_one_file_are_a_warning(tmp_path, page):
+    options = {"workloads": ("vgg",), "repetitions": made_up_run.REPETITIONS}
+    files = write(tmp_path, a=document(**options), b=document(2, **options, **OTHER))
+    _, text = shown(*files, page=page)
+    (line,) = notes(text)
+    assert line.startswith("A and B have one file of some rows.") and "in 34 % (docs" in line
+
+
 # --- little data, errors and output
 
 
@@ -217,6 +238,11 @@ def test_figures_without_rows_are_named(tmp_path, page):
     missing = [line.split(": ")[1] for line in result.stdout.splitlines() if "not shown" in line]
     assert missing == ["optypes", "opshares", "roofs"]
     assert '<section id="missing">' in text and "--fathom_profile" in text
+    command = (
+        "./fathom_bench --fathom_profile --benchmark_filter='^(alexnet|vgg|memnet)/train/' "
+        "--benchmark_out=a-more.json"
+    )
+    assert f"optypes: op types of training steps on both sides: {command}\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -240,6 +266,7 @@ def test_without_a_common_row_there_is_no_page(tmp_path, page):
     )
     line = refused(*files, "-o", page)
     assert f"{files[1]}: has no step and no op of {files[0]}, expected rows" in line
+    assert line.endswith("come from fathom_bench --fathom_profile --benchmark_out=run.json\n")
     assert not page.exists()
 
 

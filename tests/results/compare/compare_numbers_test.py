@@ -8,7 +8,10 @@ import pandas as pd
 import pytest
 from made_up_pair import OTHER, document, write
 
-from fathom_compare import headroom, interval, op_shares, op_types, roofs, shares, sides, speedup
+from scipy import stats
+
+from fathom_compare import headroom, interval, notes, op_shares, op_types, roofs, shares, sides
+from fathom_compare import speedup
 from fathom_compare.means import means, sentences
 from fathom_compare.pairs import compare
 from fathom_page.figure import Missing
@@ -120,6 +123,65 @@ def test_repetitions_give_intervals(tmp_path):
     assert row.speedup == pytest.approx(2)
     assert 1.9 < row.low < 2 < row.high < 2.1
     assert "95 % intervals of the ratio of medians" in speedup.figure(found).sentence
+
+
+def files_of(times):
+    return [[us] * 9 for us in times]
+
+
+def test_the_interval_between_files_is_welchs():
+    """However many repetitions a file has, it is one sample: its median."""
+    base, other = [[100, 100, 900], [110], [120, 1, 120]], [[50], [52], [60]]
+    low, high = interval.of_speedup(base, other)
+    logs = [np.log([100, 110, 120]), np.log([50, 52, 60])]
+    found = stats.ttest_ind(*logs, equal_var=False).confidence_interval(0.95)
+    assert (low, high) == pytest.approx((math.exp(found.low), math.exp(found.high)))
+
+
+def test_files_that_agree_have_an_interval_of_one_point():
+    assert interval.of_speedup(files_of([100, 100]), files_of([50, 50])) == pytest.approx((2, 2))
+
+
+@pytest.mark.parametrize("others", [1, 3])
+def test_one_file_on_a_side_leaves_the_interval_of_repetitions(others):
+    base, other = [[100, 101, 102, 103, 104]], files_of([50, 60, 70][:others])
+    assert interval.of_speedup(base, other) == interval.of_ratio(
+        *map(np.concatenate, (base, other))
+    )
+
+
+def test_an_interval_holds_the_speed_up_that_is_shown():
+    """Of nine files a side, the mean of the logarithms is far from the median."""
+    skewed = files_of([100, 100, 100, 100, 100, 100, 100, 200, 400])
+    low, high = interval.of_speedup(skewed, files_of([100, 100, 100]))
+    assert low <= 1 <= high
+
+
+def test_files_are_samples_and_repetitions_are_not(tmp_path):
+    options = {"workloads": ("vgg",), "repetitions": made_up.REPETITIONS}
+    base = {f"a{n}": document(speed, **options) for n, speed in enumerate((0.9, 1, 1.1))}
+    other = {f"b{n}": document(speed, **options, **OTHER) for n, speed in enumerate((1.8, 2, 2.2))}
+    found = compare(*sides.read(write(tmp_path, **base, **other)), "")
+    row = of_step(found.steps, "vgg")
+    assert (row.base_files, row.other_files, row.base_repetitions) == (3, 3, 15)
+    half = math.log(row.high / row.low) / 2
+    logs = np.log([0.9, 1, 1.1])
+    assert half == pytest.approx(2.7764451 * logs.std(ddof=1) * math.sqrt(2 / 3))
+    assert "intervals of the ratio of medians, between files." in speedup.figure(found).sentence
+
+
+def test_intervals_of_one_run_say_what_they_leave_out(tmp_path):
+    options = {"workloads": ("vgg",), "repetitions": made_up.REPETITIONS}
+    runs = {f"a{n}": document(1 + n / 50, **options) for n in range(3)}
+    found = compare(*sides.read(write(tmp_path, **runs, b=document(2, **options, **OTHER))), "")
+    (words,) = notes.intervals([found])
+    assert words.startswith("B has one file of some rows. Their intervals are those of the repet")
+    assert f"those of one file a side in {interval.HELD_BY_ONE} %" in words
+    assert "medians, of the repetitions of one run." in speedup.figure(found).sentence
+
+
+def test_without_intervals_nothing_is_left_out(machines):
+    assert not list(notes.intervals([machines]))
 
 
 def test_a_speed_up_is_compared_with_the_ratio_of_the_peaks(tmp_path):
@@ -340,3 +402,59 @@ def test_what_is_left_is_in_the_sentence(tmp_path):
     )
     assert "most time in vgg/train: 70 ms" in sentence and "a step on B would take 60 %" in sentence
     assert isinstance(found.steps, pd.DataFrame)
+
+
+def test_steps_that_cannot_come_near_the_roof_are_named_and_not_counted(tmp_path):
+    """memnet has no matrix product here. Its share of the peak would change the mean."""
+    options = {"workloads": ("vgg", "memnet"), "modes": ("train",)}
+    base, other = document(**options), document(2, **options, **OTHER)
+    for made in (base, other):
+        for row in made["benchmarks"]:
+            if row["name"].startswith("memnet/") and "flops_pct_peak" in row:
+                row["flops_pct_peak"] = 0.3
+    sentence = headroom.figure(pair(tmp_path, base, other)).sentence
+    assert "a step on A would take 30 % of its time" in sentence and "60 % of" in sentence
+    assert "Not counted are steps that cannot come near it, with less than 50 %" in sentence
+    assert sentence.endswith("it counts: memnet/train. Setting: CPU, 1 thread.")
+
+
+def test_both_sides_must_spend_half_of_the_step_in_products(tmp_path):
+    options = {"workloads": ("vgg",), "modes": ("train",)}
+    other = document(2, **options, **OTHER)
+    for row in other["benchmarks"]:
+        if "/op:conv2d" in row["name"]:
+            row["pct_of_step"] = 20
+    sentence = headroom.figure(pair(tmp_path, document(**options), other)).sentence
+    assert "times the speed is left" not in sentence and "vgg/train" in sentence
+
+
+def test_without_op_types_it_is_not_known_what_can_come_near_the_roof(tmp_path):
+    options = {"workloads": ("vgg",), "profile": False}
+    found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
+    assert headroom.figure(found).sentence == (
+        "Not counted are steps that are not profiled (--fathom_profile), so whether they can come near it is not known: "
+        "vgg/train and vgg/infer. Setting: CPU, 1 thread."
+    )
+
+
+def test_shares_beyond_the_peak_say_nothing_about_what_is_left(tmp_path):
+    options = {"workloads": ("vgg",), "modes": ("train",)}
+    base, other = document(**options), document(2, **options, **OTHER)
+    other["benchmarks"][0]["flops_pct_peak"] = 267017
+    found = pair(tmp_path, base, other)
+    sentence = headroom.figure(found).sentence
+    assert (
+        "On B, steps reach more than 300 % of the measured peak (geometric mean), so it is"
+        in sentence
+    )
+    assert "a step on A would take 30 %" in sentence and "267017" not in sentence
+    assert "more than 300 % of its FLOP/s peak" in shares.observation(found)
+
+
+def test_a_step_that_counts_its_bytes_can_come_near_the_roof(tmp_path):
+    options = {"workloads": ("memnet",), "modes": ("train",)}
+    base, other = document(**options), document(2, **options, **OTHER)
+    for made in (base, other):
+        made["benchmarks"][0]["bytes_pct_peak"] = 80
+    sentence = headroom.figure(pair(tmp_path, base, other)).sentence
+    assert "a step on A would take 80 % of its time, so up to 1.25 times" in sentence

@@ -2,14 +2,18 @@
 
 import gzip
 import json
+import re
 
 import made_up_run as made_up
 import pytest
 from made_up_machines import CACHES, TINY, machine_file, op, run_file, step
 from program import predict, refusals, strict_json
 
+from fathom_predict import errors
+from fathom_runs.words import percent
+
 refused = refusals("predict")
-VGG = "vgg/train/threads:1/batch:8/precision:fp32"
+VGG = "vgg/train/threads:1/batch:8"
 
 
 @pytest.fixture
@@ -39,18 +43,41 @@ def printed(*arguments):
 def test_a_prediction_shows_both_times_and_what_bounds_it(run, there):
     lines = printed(run, f"--on={there}").splitlines()
     assert lines[:2] == [f"from {run}: Made-up CPU, 8 CPUs", f"to {there}: There"]
-    (line,) = (line for line in lines if line.startswith(VGG))
-    cells = "200 ms 150 ms 0.75 33 0 0 67 overhead op types"
-    assert line.split()[1:] == cells.split()
+    (line,) = (line for line in lines if line.startswith("vgg/train"))
+    assert re.fullmatch(r"vgg/train +1 +8 +200 ms +150 ms +0.75 +\d+ % +overhead 67 %", line)
 
 
 def test_the_errors_of_recorded_machines_are_below_each_prediction(run, there):
-    text = printed(run, f"--on={there}")
-    assert (
-        "\nerrors of such predictions, without matmul_gflop_per_s and cache_gb_per_s: median"
-        in text
-    )
-    assert "\nerrors of such predictions with threads:2: median " in text
+    lines = printed(run, f"--on={there}").splitlines()
+    begin = next(n for n, line in enumerate(lines) if line.startswith("errors of such predictions"))
+    rows = [re.split("  +", line)[0] for line in lines[begin + 1 :]]
+    kinds = ("peaks alone", "the run that is predicted")
+    assert rows == [
+        *(f"{kind}{words}" for kind in kinds for words in ("", ", threads:1", ", threads:2")),
+        f"{kinds[1]}: here without matmul_gflop_per_s and cache_gb_per_s",
+    ]
+
+
+def test_the_error_of_recorded_predictions_stands_beside_each_one(run, there, tmp_path):
+    out = tmp_path / "out.json"
+    text = printed(run, f"--on={there}", "-o", out)
+    (step,) = strict_json(out.read_text())["steps"]
+    within = errors.measure().within(150_000, 1)
+    assert step["nine_of_ten_within_pct"] == pytest.approx(100 * within)
+    assert f"0.75  {percent(100 * within).rjust(14)}" in text
+
+
+def test_the_output_fits_a_terminal(tmp_path, there):
+    """With long names, many types and both thread counts."""
+    name = "a_network_of_a_user_with_a_very_long_name_that_nobody_can_remember"
+    rows = [*step(900, workload=name), *step(800, threads=2, batch=4096), *TINY]
+    peaks = {"fp32": {"1": 100, "2": 200}}
+    there = machine_file(tmp_path / "two.json", name="There", peak_gflop_per_s=peaks)
+    run = run_file(tmp_path / "run.json", rows, caches=CACHES, threads=(1, 2))
+    for text in (printed(run, f"--on={there}"), printed("--errors")):
+        tables = [line for line in text.splitlines() if "   " in line]
+        assert tables and max(map(len, tables)) <= 100
+    assert re.search(r"^a_network_\w+…\w+/train  ", printed(run, f"--on={there}"), re.M)
 
 
 def test_with_one_recorded_machine_they_are_open(run, there, tmp_path):
@@ -70,15 +97,18 @@ def test_the_machine_of_the_run_may_be_given(tmp_path, there):
     assert "bare.json: no sizes of two levels of `caches`" in line and "--from" in line
     here = machine_file(tmp_path / "here.json")
     text = printed(bare, f"--on={there}", f"--from={here}")
-    assert "FLOPs of the step" in text and f"from {bare}: Here\n" in text
+    assert "note: split by FLOPs of the step, not by op types of their own: 1 step\n" in text
+    assert f"from {bare}: Here\n" in text
 
 
 def test_markdown_holds_the_table(run, there, tmp_path):
     out = tmp_path / "prediction.md"
     printed(run, f"--on={there}", "-o", out)
     text = out.read_text()
-    assert f"| {VGG} | 200 ms | 150 ms | 0.75 | 33 | 0 | 0 | 67 | overhead | op types |" in text
-    assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
+    cells = r"200 ms \| 150 ms \| 0.75 \| \d+ % \| 33 \| 0 \| 0 \| 67 \| overhead \| op types \|"
+    assert re.search(rf"^\| {VGG} \| {cells}$", text, re.M)
+    for table in text.split("\n\n"):
+        assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
 def test_outputs_may_be_gzip_files(run, there, tmp_path):
@@ -100,6 +130,7 @@ def test_json_holds_the_op_types(run, there, tmp_path):
     times = {each["op_type"]: each["predicted_us"] for each in one["op_types"]}
     assert times == pytest.approx({"conv2d": 50_000, "framework": 100_000})
     assert found["errors"]["pairs"] >= 2 and found["errors"]["steps"] > 0
+    assert found["errors_own_run"]["steps"] == found["errors"]["steps"]
 
 
 # --- notes
@@ -147,6 +178,27 @@ def test_a_run_without_steps_is_refused(tmp_path, there):
     assert "ops.json: no step on the CPU with backend:torch, expected" in refused(
         ops, f"--on={there}"
     )
+
+
+def test_a_wrong_file_names_the_command_that_makes_the_right_one(run, there, tmp_path):
+    study = "./fathom_bench --fathom_study=fathom --fathom_device=cpu --benchmark_out=study.json"
+    bare = run_file(tmp_path / "bare.json", step(1000))
+    ops = run_file(tmp_path / "ops.json", TINY, caches=CACHES)
+    samples = tmp_path / "samples.jsonl"
+    samples.write_text('{"name": "a"}\n{"name": "b"}\n')
+    for file, found in (
+        (bare, f"{study} makes a run with all that is needed"),
+        (ops, f"{study} makes such a run"),
+        (
+            there,
+            f"is a machine file, which --on and --from name; expected a run as RUN; {study} makes",
+        ),
+        (samples, "which ./fathom_bench --benchmark_out=run.json writes"),
+    ):
+        assert found in refused(file, f"--on={there}")
+    line = refused(run, f"--on={run}")
+    assert f"{run}: is a run, expected a machine file" in line
+    assert f"results/predict {run} --write-machine machine.json makes it" in line
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,15 @@ def test_a_missing_gpu_is_mentioned(folder, everything):
     )
 
 
+def test_figures_5_and_6_say_which_steps_their_speedups_are_of(everything):
+    assert "; with up to 8 threads, the speedup of timed training steps is " in (
+        everything["fathom-5"].sentence
+    )
+    words = everything["fathom-6"].sentence
+    assert words.startswith("From 1 thread to 8, the speedup of profiled training steps is ")
+    assert ", by the sum of their op types (Fig. 5 shows timed steps)" in words
+
+
 def test_scaling_laws_are_fitted(everything):
     data = everything["fathom-6"].data.drop_duplicates(["workload", "type"])
     data = data.set_index(["workload", "type"])

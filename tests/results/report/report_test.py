@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 
 import made_up_run
@@ -26,6 +27,59 @@ def test_missing_figures_are_listed(tmp_path):
         (line,) = [line for line in missing if re.search(rf"\b{key}\b", line)]
         assert line.startswith("not shown: ") and "--fathom_profile" in line
     assert '<section id="missing">' in page and "<code>./fathom_bench --fathom_profile" in page
+
+
+def commands(result):
+    """The commands in the lines of missing figures."""
+    return re.findall(r"\./fathom_bench(?: -\S+)*", result.stdout)
+
+
+def test_commands_of_missing_figures_measure_the_workloads_of_the_file_into_another(tmp_path):
+    document = made_up_run.document(workloads=("vgg", "memnet"), threads=(1, 4), profile=False)
+    run = made_up_run.write(tmp_path / "run.json", document)
+    found = commands(report(run, "-o", tmp_path / "report.html"))
+    assert len(found) >= 8
+    for command in found:
+        *_, rows, out = shlex.split(command)
+        assert "(vgg|memnet" in rows and rows.startswith("--benchmark_filter=^")
+        assert out.strip(",") == "--benchmark_out=run-more.json"
+        assert "--fathom_threads=8" not in command, "more threads than the file's machine may have"
+    profile = "./fathom_bench --fathom_profile --fathom_threads=1,4 --benchmark_filter='^(vgg|memnet)/train/'"
+    assert f"{profile} --benchmark_out=run-more.json" in found
+
+
+def test_the_file_of_such_a_command_is_none_of_the_reports(tmp_path):
+    names = ("run", "run-more", "run-more2")
+    files = [
+        made_up_run.write(tmp_path / f"{name}.json.gz", made_up_run.document(workloads=("vgg",)))
+        for name in names
+    ]
+    found = commands(report(*files, "-o", tmp_path / "report.html"))
+    assert found and all("--benchmark_out=run-more3.json" in command for command in found)
+
+
+def test_a_gpus_missing_figures_are_measured_there(tmp_path):
+    document = made_up_run.document(workloads=("vgg",), gpu=True, profile=False, op_rows=False)
+    rows = [row for row in document["benchmarks"] if "device:cuda" in row["name"]]
+    run = made_up_run.write(tmp_path / "run.json", document | {"benchmarks": rows})
+    found = commands(report(run, "-o", tmp_path / "report.html"))
+    assert sum("--fathom_device=cuda --benchmark_filter=" in command for command in found) > 5
+
+
+def test_a_share_that_no_machine_reaches_is_no_number(tmp_path):
+    """The peak of this file is a thousandth of the right one."""
+    document = made_up_run.document(workloads=("vgg", "alexnet"), scales=(0.5, 1))
+    document["context"]["peak_flops_cpu_threads1_fp32"] = "0.1 GFLOP/s, loop"
+    for row in document["benchmarks"]:
+        if "flops_pct_peak" in row:
+            row["flops_pct_peak"] *= 10_000
+    run = made_up_run.write(tmp_path / "run.json", document)
+    assert report(run, "-o", tmp_path / "report.html").returncode == 0
+    page = (tmp_path / "report.html").read_text()
+    text = re.sub(r"<script.*?</script>|<svg.*?</svg>", "", page, flags=re.S)
+    text = text.replace("\u00a0", " ").replace("&gt;", ">")
+    assert "share of the FLOP/s peak: more than 300 %" in text and ">300</td>" in text
+    assert not re.search(r"\d{4,} %", text)
 
 
 def test_one_of_a_kind_is_in_the_singular(tmp_path):
