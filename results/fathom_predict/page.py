@@ -6,6 +6,7 @@ from fathom_predict.errors import Errors, median_size, nine_of_ten, worst
 from fathom_predict.machine import OPTIONAL_RATES
 from fathom_predict.parts import PARTS
 from fathom_predict.tables import Table
+from fathom_runs import recounted
 from fathom_runs.names import short
 from fathom_runs.words import factor, listed, percent, plural, time_words
 
@@ -114,6 +115,8 @@ def notes(run, here, there, reasons):
         )
     for why, count in Counter(reasons).items():
         yield f"{plural(count, 'step')} left out: {why}"
+    if words := recounted.sentence([run.context], [step.name for step in run.steps]):
+        yield words
     for machine in (here, there):
         if machine.note:
             yield f"{machine.name}: {machine.note}"
