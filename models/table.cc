@@ -61,7 +61,6 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 184'537'600,
        .infer_macs = 696'537'600,
-       .other_macs = 12'800,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .studies = {.fathom = kStepTimes, .full = kStepTimes},
        .make = make_seq2seq},
@@ -250,7 +249,6 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 31'813'120,
        .infer_macs = 134'213'120,
-       .other_macs = 2'560,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_5x10},
       {.name = "seq2seq_10x15",
@@ -261,7 +259,6 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 51'854'080,
        .infer_macs = 205'454'080,
-       .other_macs = 3'840,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_10x15},
       {.name = "seq2seq_20x25",
@@ -272,7 +269,6 @@ const std::vector<WorkloadRow>& workloads() {
        .parameters = 34'633'792,
        .macs = 92'012'800,
        .infer_macs = 348'012'800,
-       .other_macs = 6'400,  // logits of the labels
        .optimizer = "SGD 0.5, plateau 0.99, norm 5",
        .make = make_seq2seq_20x25},
       {.name = "speech_150",

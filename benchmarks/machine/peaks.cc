@@ -210,7 +210,7 @@ void Peak::offer(double reached, const std::string& by) {
 void Peak::offer(const MemoryKernel& kernel, double buffer_bytes, double seconds) {
   const double reached = memory_rate(kernel, buffer_bytes, seconds);
   offer(reached, kernel.name);
-  if (kernel.passes == kRead.passes) reading = reached;
+  if (kernel.only_reads) reading = reached;
 }
 
 Peak best_of(std::span<const PeakTry> tries) {

@@ -24,8 +24,9 @@ inline constexpr double kBeyondCache = 4;
 struct MemoryKernel {
   const char* name;
   double passes;
+  bool only_reads = false;
 };
-inline constexpr MemoryKernel kRead{"read", 1};
+inline constexpr MemoryKernel kRead{"read", 1, /*only_reads=*/true};
 inline constexpr MemoryKernel kCopy{"copy", 2};
 inline constexpr MemoryKernel kScale{"scale in place", 2};
 inline constexpr MemoryKernel kAdd{"add in place", 3};

@@ -59,8 +59,15 @@ void run_ops_hot_and_cold(Options& options) {
 
 StudyShare share(Study study, const std::string& workload) {
   const models::Studies& studies = models::workload(workload).studies;
-  const std::array shares{studies.fathom, studies.tbd, studies.full};  // in the order of Study
-  return shares[static_cast<std::size_t>(study)];
+  switch (study) {
+    case Study::kFathom:
+      return studies.fathom;
+    case Study::kTbd:
+      return studies.tbd;
+    case Study::kFull:
+      return studies.full;
+  }
+  return StudyShare::kNothing;
 }
 
 const std::string& workload_of(const Row& row) {
@@ -97,8 +104,10 @@ bool is_op_of_step(const Row& row, StudyShare share) {
   return row.op && share >= StudyShare::kOps && row.op->in_steps;
 }
 
-using InStudies = std::array<bool, kStudyNames.size()>;  ///< by Study
-constexpr InStudies kInAll{true, true, true};
+bool in_all(Study /*study*/) { return true; }
+bool in_tbd(Study study) { return study == Study::kTbd; }
+bool in_others_than_tbd(Study study) { return study != Study::kTbd; }
+bool in_full(Study study) { return study == Study::kFull; }
 
 /// A group of rows: made with changed options, then reduced to those that the study needs.
 struct Part {
@@ -106,7 +115,7 @@ struct Part {
   void (*change)(Options&);
   bool (*needs)(const Row&, StudyShare);
   bool samples = false;  ///< keeps the time of every step
-  InStudies studies = kInAll;
+  bool (*belongs)(Study) = in_all;
 };
 
 constexpr std::array<Part, 7> kParts{{
@@ -114,9 +123,9 @@ constexpr std::array<Part, 7> kParts{{
     {step_rows, profile, has_steps_only},
     {step_rows, measure_memory, infers},
     {step_rows, sweep_batches, trains},
-    {op_rows, run_ops_hot_and_cold, is_needed_op, /*samples=*/false, {true, false, true}},
-    {op_rows, keep_max_threads, is_op_of_step, /*samples=*/false, {false, true, false}},
-    {step_rows, run_other_kernels, has_steps, /*samples=*/false, {false, false, true}},
+    {op_rows, run_ops_hot_and_cold, is_needed_op, /*samples=*/false, in_others_than_tbd},
+    {op_rows, keep_max_threads, is_op_of_step, /*samples=*/false, in_tbd},
+    {step_rows, run_other_kernels, has_steps, /*samples=*/false, in_full},
 }};
 
 /// Assumes the smallest number of steps that measure/loop.cc and tasks/op_task.cc run.
@@ -149,7 +158,7 @@ std::vector<Row> study_rows(const Options& options) {
   std::vector<Row> rows;
   std::map<std::string, std::size_t> places;
   for (const auto& part : kParts) {
-    if (!part.studies[static_cast<std::size_t>(*options.study)]) continue;
+    if (!part.belongs(*options.study)) continue;
     Options changed = options;
     if (options.study == Study::kTbd) keep_max_threads(changed);
     if (!part.samples) changed.samples.clear();

@@ -68,7 +68,7 @@ class ModelTask : public Base {
       add_to_label(replaced(*kernels_, step_.options().device, operators));
     }
     const double flops = step_.options().ranks.size() * installed_.flops.value_or(step.flops);
-    if (flops == 0) return;
+    if (flops == 0 || !step.uncounted.empty()) return;
     counts_.flops = flops;
     counts_.counters.emplace_back("flops_per_step", flops);
   }

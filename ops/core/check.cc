@@ -29,16 +29,29 @@ Worst worse(const Worst& a, const Worst& b) {
   return std::isnan(a->value) || a->value - a->limit >= b->value - b->limit ? a : b;
 }
 
-/// The worst error that exceeds its limit, if any. The limit is `share` of the expected element or
-/// of `scale`, whichever is larger.
+/// What an output is compared with.
+struct Expected {
+  const double* values;
+  int64_t count;
+  double scale;  ///< the root mean square of the values
+  double share;  ///< the limit is this share of the value or of `scale`, whichever is larger
+  const double* summands = nullptr;  ///< and at least `summand_share` of these, if there are any
+  double summand_share = 0;
+};
+
+/// The worst error that exceeds its limit, if any.
 template <typename T>
-Worst worst(const T* found, const double* expected, int64_t count, double scale, double share) {
+Worst worst(const T* found, const Expected& expected) {
   return at::parallel_reduce(
-      0, count, kGrain, Worst(),
+      0, expected.count, kGrain, Worst(),
       [&](int64_t begin, int64_t end, Worst sofar) {
         for (int64_t i = begin; i < end; ++i) {
-          const Error error{.value = std::abs(static_cast<double>(found[i]) - expected[i]),
-                            .limit = share * std::max(std::abs(expected[i]), scale)};
+          const double value = expected.values[i];
+          const double least =
+              expected.summands == nullptr ? 0 : expected.summand_share * expected.summands[i];
+          const Error error{
+              .value = std::abs(static_cast<double>(found[i]) - value),
+              .limit = std::max(expected.share * std::max(std::abs(value), expected.scale), least)};
           if (!(error.value <= error.limit)) sofar = worse(sofar, error);  // true for NaN, too
         }
         return sofar;
@@ -51,19 +64,35 @@ double root_mean_square(const at::Tensor& values) {
          std::sqrt(static_cast<double>(values.numel()));
 }
 
-/// Compares output number `output`.
+/// The sizes of the summands of output number `output`; undefined where they are not known.
+at::Tensor sizes_of(Summands* summands, std::size_t output) {
+  if (summands == nullptr || output >= summands->sizes().size()) return {};
+  return summands->sizes()[output].contiguous();
+}
+
+/// Compares output number `output`, the one of this number of `summands`.
 void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor& expected,
-                  double share) {
+                  double tolerance_factor, fixtures::Precision precision, Summands* summands,
+                  std::size_t summand) {
   const at::Tensor outputs = found.cpu().contiguous();
   const at::Tensor reference = expected.to(at::kDouble).contiguous();
-  const auto count = reference.numel();
-  const double scale = root_mean_square(reference);
-  const auto error = AT_DISPATCH_ALL_TYPES_AND2(
-      at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close", [&] {
-        return worst(outputs.const_data_ptr<scalar_t>(), reference.const_data_ptr<double>(), count,
-                     scale, share);
-      });
+  Expected values{.values = reference.const_data_ptr<double>(),
+                  .count = reference.numel(),
+                  .scale = root_mean_square(reference),
+                  .share = tolerance_factor * tolerance(precision)};
+  const auto compare = [&] {
+    return AT_DISPATCH_ALL_TYPES_AND2(
+        at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close",
+        [&] { return worst(outputs.const_data_ptr<scalar_t>(), values); });
+  };
+  Worst error = compare();
   if (!error) return;
+  if (const at::Tensor sizes = sizes_of(summands, summand); sizes.defined()) {
+    values.summands = sizes.const_data_ptr<double>();
+    values.summand_share = tolerance(precision);
+    error = compare();
+    if (!error) return;
+  }
   std::ostringstream what;
   what << "output " << output << " differs from the float64 reference by " << error->value
        << ", expected at most " << error->limit;
@@ -104,7 +133,7 @@ Tensors cloned(const Tensors& tensors) {
 }
 
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
-                  double tolerance_factor, std::size_t first) {
+                  double tolerance_factor, std::size_t first, Summands* summands) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (found[i].sizes() != expected[i].sizes()) {
       std::ostringstream what;
@@ -112,15 +141,19 @@ void expect_close(const Tensors& found, const Tensors& expected, fixtures::Preci
            << expected[i].sizes();
       throw std::runtime_error(what.str());
     }
-    expect_close(first + i, found[i], expected[i], tolerance_factor * tolerance(precision));
+    expect_close(first + i, found[i], expected[i], tolerance_factor, precision, summands, i);
   }
 }
 
-void expect_small_error(const Tensors& found, const Tensors& expected, double share) {
+void expect_small_error(const Tensors& found, const Tensors& expected,
+                        fixtures::Precision precision, double share, Summands* summands) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const at::Tensor exact = expected[i].to(at::kDouble);
     const double error = root_mean_square(found[i].cpu().to(at::kDouble).sub(exact));
-    const double limit = share * root_mean_square(exact);
+    double limit = share * root_mean_square(exact);
+    if (error <= limit) continue;
+    if (const at::Tensor sizes = sizes_of(summands, i); sizes.defined())
+      limit = std::max(limit, tolerance(precision) * root_mean_square(sizes));
     if (error <= limit) continue;
     std::ostringstream what;
     what << "output " << i << " differs from the float64 reference by a root mean square of "
@@ -133,14 +166,16 @@ Tensors Op::exact(const Tensors& inputs) const {
   return call(converted(inputs, at::kDouble, at::kCPU))();
 }
 
-void Op::check(const Tensors& /*inputs*/, const Tensors& outputs, fixtures::Precision precision,
+void Op::check(const Tensors& inputs, const Tensors& outputs, fixtures::Precision precision,
                const Call& reference) const {
   const Tensors expected = reference();
+  Summands summands(*this, inputs, expected);
   const double factor = tolerance_factor(precision);
-  expect_close(outputs, expected, precision, factor);
+  expect_close(outputs, expected, precision, factor, 0, &summands);
   // A limit this wide accepts zeros. So the mean error is limited, too.
   constexpr double kWide = 0.5;
-  if (factor * tolerance(precision) > kWide) expect_small_error(outputs, expected, kWide);
+  if (factor * tolerance(precision) > kWide)
+    expect_small_error(outputs, expected, precision, kWide, &summands);
 }
 
 }  // namespace fathom::ops

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/core/op.h"
+#include "ops/core/summands.h"
 
 namespace fathom::ops {
 
@@ -21,12 +22,14 @@ Tensors cloned(const Tensors& tensors);
 /// Throws std::runtime_error where an output's shape is not the expected one, or where an element's
 /// error is larger than rounding to `precision` explains. Errors are relative to the element or to
 /// the output's root mean square, whichever is larger. `tolerance_factor` multiplies the limit for
-/// ops that round several times. Messages number the outputs from `first`.
+/// ops that round several times. Where that is not enough, errors may be relative to `summands`.
+/// Messages number the outputs from `first`.
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
-                  double tolerance_factor = 1, std::size_t first = 0);
+                  double tolerance_factor = 1, std::size_t first = 0, Summands* summands = nullptr);
 
 /// Throws std::runtime_error where the root mean square of an output's errors is larger than
-/// `share` of the output's. The shapes must be equal.
-void expect_small_error(const Tensors& found, const Tensors& expected, double share);
+/// `share` of the output's, and than rounding of `summands` explains. The shapes must be equal.
+void expect_small_error(const Tensors& found, const Tensors& expected,
+                        fixtures::Precision precision, double share, Summands* summands);
 
 }  // namespace fathom::ops

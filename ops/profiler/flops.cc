@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ops/profiler/match.h"
@@ -35,88 +36,61 @@ std::string choice_of(const ObservedCall& call) {
   return choice == kChoices.end() ? "" : choice->second;
 }
 
-struct FlopCount {
-  double flops = 0;
-  double macs = 0;
-
-  FlopCount& operator+=(const FlopCount& other) {
-    flops += other.flops;
-    macs += other.macs;
-    return *this;
-  }
-};
-
-/// The cost of the ops of a call. MACs count only in a forward pass.
-FlopCount flop_count(const Match& found, bool backward) {
-  FlopCount sum;
-  for (const auto& op : found.ops) {
-    if (found.type->op_class != OpClass::kMatrix && found.type->op_class != OpClass::kConvolution)
-      continue;
-    FieldLoader fields(op.fields);
-    const Cost cost = found.type->make(fields, op.pass)->cost(fixtures::Precision::kFp32);
-    sum += {cost.flops, backward ? 0 : cost.macs};
-  }
-  return sum;
+bool is_dense(const OpType* type) {
+  return type != nullptr &&
+         (type->op_class == OpClass::kMatrix || type->op_class == OpClass::kConvolution);
 }
 
-/// Calls nest. A call counts what was counted inside it or, if that is nothing, its own cost.
+/// Sums the ops that the recorder lists: the outermost ones that match.
 class FlopsCounter final : public Observer {
  public:
   bool start(const Event& event) override {
-    const bool node = event.what == Event::What::kNode;
-    if (const std::string choice = choice_of(event.call); !choice.empty()) choices_.insert(choice);
-    constexpr std::string_view kNamespace = "aten::";
-    if (event.what != Event::What::kNode && event.call.name.starts_with(kNamespace)) {
-      std::string name(event.call.name.substr(kNamespace.size()));
-      if (!event.call.overload.empty()) name.append(".").append(event.call.overload);
-      operators_.insert(std::move(name));
-    }
+    nested(event.call);
     const Match found = matcher_.match(event);
-    Open open;
-    if (node && event.scope >= 0) {
-      open.gradient = &gradients_[event.scope];
-      if (!found.continues) open.gradient->own = flop_count(found, /*backward=*/true);
-    } else {
-      open.own = flop_count(found, event.call.backward);
-    }
-    open_.push_back(open);
-    return false;
+    const bool dense = is_dense(found.type);
+    if (dense && !found.continues) add(found, event.call.backward);
+    open_.push_back({.name = dense && found.ops.empty() ? event.call.name : std::string_view(),
+                     .counted = dense && !found.ops.empty()});
+    return !found.ops.empty();
+  }
+
+  void nested(const ObservedCall& call) override {
+    if (const std::string choice = choice_of(call); !choice.empty()) step_.choices.insert(choice);
+    constexpr std::string_view kNamespace = "aten::";
+    if (!call.name.starts_with(kNamespace)) return;
+    std::string name(call.name.substr(kNamespace.size()));
+    if (!call.overload.empty()) name.append(".").append(call.overload);
+    step_.operators.insert(std::move(name));
   }
 
   void end() override {
     const Open call = open_.back();
     open_.pop_back();
-    const FlopCount counted = call.inside.flops > 0 ? call.inside : call.own;
-    (open_.empty() ? total_ : open_.back().inside) += counted;
-    if (call.gradient != nullptr) call.gradient->executed += counted;
+    if (!call.name.empty() && !call.counted) step_.uncounted.emplace(call.name);
+    if (!open_.empty() && call.counted) open_.back().counted = true;
   }
 
-  StepFlops counted() const {
-    FlopCount sum = total_;
-    for (const auto& [scope, gradient] : gradients_) {
-      if (gradient.executed.flops == 0) sum += gradient.own;
-    }
-    return {.flops = sum.flops, .macs = sum.macs, .choices = choices_, .operators = operators_};
-  }
+  StepFlops counted() && { return std::move(step_); }
 
  private:
-  /// The gradient of a scope, which may have several nodes.
-  struct Gradient {
-    FlopCount own;
-    FlopCount executed;
-  };
   struct Open {
-    FlopCount own;
-    FlopCount inside;
-    Gradient* gradient = nullptr;
+    std::string_view name;  ///< of a call of a dense type that gives no row; else empty
+    bool counted;           ///< it, or a call inside it, gives rows
   };
 
+  /// MACs count only in a forward pass.
+  void add(const Match& found, bool backward) {
+    for (const auto& op : found.ops) {
+      FieldLoader fields(op.fields);
+      const Cost cost = found.type->make(fields, op.pass)->cost(fixtures::Precision::kFp32);
+      step_.flops += cost.flops;
+      step_.macs += backward ? 0 : cost.macs;
+    }
+  }
+
   OpMatcher matcher_;
-  std::map<int64_t, Gradient> gradients_;  ///< by scope
   std::vector<Open> open_;
-  FlopCount total_;
-  std::set<std::string> choices_;
-  std::set<std::string> operators_;
+  StepFlops step_;
 };
 
 }  // namespace
@@ -124,7 +98,7 @@ class FlopsCounter final : public Observer {
 StepFlops count_flops(const std::function<void()>& step) {
   FlopsCounter counter;
   observe(counter, step, /*arguments=*/true);
-  return counter.counted();
+  return std::move(counter).counted();
 }
 
 }  // namespace fathom::ops

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "ops/types/table.h"
 
@@ -21,28 +22,31 @@ class Events {
     if (observing_ || !wanted(function)) return;
     if (suppressed_ > 0) {
       ++suppressed_;
+      observing_ = true;
+      observer_.nested(call_of(function));
+      observing_ = false;
       return;
     }
     const Event event = event_of(function);
     observing_ = true;
     const bool suppress = observer_.start(event);
     observing_ = false;
-    if (suppress) suppressed_ = 1;
+    if (suppress || event.scope >= 0) suppressed_ = 1;
   }
 
   void end(const at::RecordFunction& function) {
     if (observing_ || !wanted(function)) return;
     if (suppressed_ > 0) --suppressed_;
     if (suppressed_ > 0) return;
-    if (is_scope(function)) {
-      open_.back()->end = next_node();
-      open_.pop_back();
-    }
+    if (is_scope(function)) open_->end = next_node();
     if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) backward_ = false;
     observer_.end();
   }
 
  private:
+  using Node =
+      std::pair<uint64_t, int64_t>;  ///< the thread that created it, autograd's number there
+
   struct Scope {
     std::string name;
     int64_t number;
@@ -70,19 +74,23 @@ class Events {
 
   static int64_t next_node() { return static_cast<int64_t>(at::sequence_number::peek()); }
 
+  ObservedCall call_of(const at::RecordFunction& function) const {
+    return {function.name(), function.inputs(), backward_, function.overload_name()};
+  }
+
   Event event_of(const at::RecordFunction& function) {
-    Event event{.what = Event::What::kOp,
-                .call = {function.name(), function.inputs(), backward_, function.overload_name()},
-                .node = next_node()};
+    Event event{.what = Event::What::kOp, .call = call_of(function), .node = next_node()};
     if (is_scope(function)) {
-      open_.push_back(&scopes_[event.node]);  // replaces a scope that created no node
-      *open_.back() = {.name = function.name(), .number = scopes_begun_++, .end = event.node};
+      // Replaces a scope that created no node.
+      open_ = &scopes_[{at::RecordFunction::currentThreadId(), event.node}];
+      *open_ = {.name = function.name(), .number = scopes_begun_++, .end = event.node};
       event.what = Event::What::kScope;
-      event.scope = open_.back()->number;
+      event.scope = open_->number;
     } else if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
       backward_ = true;
       event = {.what = Event::What::kNode, .call = {{}, {}, true}, .node = function.seqNr()};
-      if (const Scope* owner = owner_of(event.node); owner != nullptr) {
+      const Scope* owner = owner_of({function.forwardThreadId(), event.node});
+      if (owner != nullptr) {
         event.call.name = owner->name;
         event.scope = owner->number;
       }
@@ -91,16 +99,16 @@ class Events {
   }
 
   /// The scope in which the forward pass created a node; null for none.
-  const Scope* owner_of(int64_t node) const {
+  const Scope* owner_of(const Node& node) const {
     const auto after = scopes_.upper_bound(node);
     if (after == scopes_.begin()) return nullptr;
-    const Scope& scope = std::prev(after)->second;
-    return node < scope.end ? &scope : nullptr;
+    const auto& [first, scope] = *std::prev(after);
+    return first.first == node.first && node.second < scope.end ? &scope : nullptr;
   }
 
   Observer& observer_;
-  std::map<int64_t, Scope> scopes_;  ///< by autograd's next node when they began
-  std::vector<Scope*> open_;         ///< the innermost last
+  std::map<Node, Scope> scopes_;  ///< by the next node when they began
+  Scope* open_ = nullptr;         ///< the last that began; none begins inside another
   int64_t scopes_begun_ = 0;
   bool backward_ = false;   ///< inside a node of the backward pass
   bool observing_ = false;  ///< inside the observer: its own ops are not reported

@@ -19,11 +19,14 @@ struct Event {
   int64_t node;        ///< autograd's number of this node, or of the next one that it creates
 };
 
-/// Receives the events of one thread, and of autograd's where the work is on a GPU.
+/// Receives the events of one thread, and of autograd's where the work is on a GPU. What runs
+/// inside a scope or inside a node of its gradient is part of it and starts no event.
 class Observer {
  public:
-  /// Return true to suppress nested events.
+  /// Return true to suppress nested events of another kind, too.
   virtual bool start(const Event& event) = 0;
+  /// A call inside an event that suppresses it.
+  virtual void nested(const ObservedCall& /*call*/) {}
   /// The end of the innermost open event.
   virtual void end() {}
 

@@ -15,11 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Whether ops that run inside this one count as part of it.
-bool includes_nested(const Event& event, const OpTimes::Op* op) {
-  return event.scope >= 0 || (op != nullptr && op->type != nullptr);
-}
-
 /// Measures the time of op types with a Stopwatch (on the host) or a LaunchTimeline (on the GPU).
 template <typename OpClock>
 class TypeTimer final : public Observer {
@@ -27,7 +22,7 @@ class TypeTimer final : public Observer {
   bool start(const Event& event) override {
     const OpTimes::Op* op = times.enter(event);
     clock.start(op == nullptr ? nullptr : &op->time->seconds);
-    return includes_nested(event, op);
+    return op != nullptr && op->type != nullptr;  // what runs inside it is part of it
   }
 
   void end() override { clock.stop(); }

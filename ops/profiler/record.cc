@@ -42,12 +42,12 @@ class Recorder final : public Observer {
       // The number is negative for a node that only accumulates a gradient.
       if (event.node >= 0) last_node_ = event.node;
       if (event.scope >= 0 && !found.continues) add(found, scope_layers_.at(event.scope));
-      return event.scope >= 0;
+      return false;
     }
     const std::string layer = layer_at(event);
     if (event.what == Event::What::kScope) scope_layers_[event.scope] = layer;
     add(found, layer);
-    return event.scope >= 0 || !found.ops.empty();
+    return !found.ops.empty();
   }
 
   std::vector<RecordedOp> recorded() && { return std::move(recorded_); }

@@ -33,7 +33,7 @@ class StepTrace final : public Observer {
     events_.push_back({.name = std::string(event.call.name),
                        .shape = shape_of(event, found),
                        .counts = !found.continues,
-                       .includes_nested = event.scope >= 0 || !found.ops.empty()});
+                       .includes_nested = !found.ops.empty()});
     return events_.back().includes_nested;
   }
 

@@ -1,8 +1,8 @@
 #include "ops/types/table.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <stdexcept>
 
 namespace fathom::ops {
 
@@ -120,17 +120,24 @@ std::set<std::string, std::less<>> all_with_composed_gradient() {
   return calls;
 }
 
-std::map<std::string, Claim, std::less<>> all_claims() {
-  std::map<std::string, Claim, std::less<>> claims;
-  for (const auto& type : op_types()) {
-    claims["op:" + std::string(type.name)] = {&type, true};
-    for (const auto name : type.aten) claims["aten::" + std::string(name)] = {&type, true};
-    for (const auto name : type.aten_parts) claims["aten::" + std::string(name)] = {&type, false};
+}  // namespace
+
+Claims claims_of(const std::vector<OpType>& types) {
+  Claims claims;
+  const auto add = [&](const std::string& call, const Claim& claim) {
+    const auto [other, added] = claims.emplace(call, claim);
+    if (added) return;
+    throw std::logic_error("\"" + call + "\" belongs to the op types " +
+                           std::string(other->second.type->name) + " and " +
+                           std::string(claim.type->name) + ", expected one");
+  };
+  for (const auto& type : types) {
+    add("op:" + std::string(type.name), {&type, true});
+    for (const auto name : type.aten) add("aten::" + std::string(name), {&type, true});
+    for (const auto name : type.aten_parts) add("aten::" + std::string(name), {&type, false});
   }
   return claims;
 }
-
-}  // namespace
 
 const std::vector<OpType>& op_types() {
   static const std::vector<OpType> types = all_types();
@@ -150,7 +157,7 @@ std::vector<std::string_view> op_type_names() {
 }
 
 Claim claim_of(std::string_view call) {
-  static const auto claims = all_claims();
+  static const Claims claims = claims_of(op_types());
   const auto claim = claims.find(call);
   return claim == claims.end() ? Claim{} : claim->second;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ struct Claim {
   bool has_rows = false;         ///< whether match() applies; false for a part of a larger op
 };
 Claim claim_of(std::string_view call);
+
+/// The claims of `types`, by call. Throws std::logic_error where two types claim one call.
+using Claims = std::map<std::string, Claim, std::less<>>;
+Claims claims_of(const std::vector<OpType>& types);
 
 /// Whether a LibTorch op is one of OpType::aten of a type with composed_gradient.
 bool has_composed_gradient(std::string_view call);

@@ -2,6 +2,7 @@
 
 from fathom_compare import interval
 from fathom_compare.machines import UNKNOWN
+from fathom_runs import recounted
 from fathom_runs.benchmarks import disturbed
 from fathom_runs.names import kind, tokens
 from fathom_runs.peaks import low_peaks
@@ -15,6 +16,9 @@ MAX_NAMES = 4
 def notes(sides, settings):
     """Yields the warnings. `settings` is the table of settings that differ."""
     yield from programs(sides)
+    contexts = [context for side in sides for context in side.contexts.values()]
+    if words := recounted.sentence(contexts, [name for side in sides for name in side.benchmarks]):
+        yield words
     differing = settings[(settings != UNKNOWN).all(axis=1)].field
     if len(differing):
         yield f"These settings differ: {', '.join(differing)}. The table below has their values."

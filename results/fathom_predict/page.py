@@ -8,6 +8,7 @@ from fathom_predict.machine import OPTIONAL_RATES
 from fathom_predict.parts import PARTS
 from fathom_predict.run import OWN as OWN_TYPES
 from fathom_predict.tables import Table
+from fathom_runs import recounted
 from fathom_runs.names import short
 from fathom_runs.words import factor, listed, percent, plural, time_words
 
@@ -156,6 +157,8 @@ def notes(run, here, there, reasons):
         )
     for why, count in Counter(reasons).items():
         yield f"{plural(count, 'step')} left out: {why}"
+    if words := recounted.sentence([run.context], [step.name for step in run.steps]):
+        yield words
     for machine in (here, there):
         if machine.note:
             yield f"{machine.name}: {machine.note}"

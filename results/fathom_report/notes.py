@@ -3,6 +3,7 @@
 import pandas as pd
 
 from fathom_report.selection import step_names
+from fathom_runs import recounted
 from fathom_runs.catalogue import KEYS
 from fathom_runs.context import is_peak
 from fathom_runs.peaks import low_peaks
@@ -35,6 +36,8 @@ def notes(run, repeated, failed):
         yield words
     yield from short_profiles(run)
     yield from low_peaks(run.context)
+    if words := recounted.sentence(run.contexts.values(), run.steps.name):
+        yield words
     if repeated:
         rows = "1 row is" if repeated == 1 else f"{repeated} rows are"
         yield f"{rows} in several files; the value of the last file is shown."

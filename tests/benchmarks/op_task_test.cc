@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "fixtures/machine/device.h"
+#include "ops/backends/vendor.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
@@ -71,6 +73,26 @@ TEST(OpTask, RefusesWhatTheMemoryCannotHold) {
                        "image": [2147483648, 1], "kernel": [1000000, 1])"),
             "");
   EXPECT_EQ(refusal(R"("op": "matmul", "pass": "forward", "m": 2, "n": 2, "k": 2)"), "");
+}
+
+/// A channel of 8 million pixels.
+TEST(OpTask, SaysWhyASumOfOneDnnIsInexact) {
+  if (!ops::is_here(ops::Backend::kOneDnn, fixtures::Device::kCpu, fixtures::Precision::kFp32))
+    GTEST_SKIP() << "built without oneDNN";
+  fixtures::set_threads(1);
+  const auto rows = ops::parse_shapes(
+      R"({"workload": "w", "rows": [{"op": "batch_norm", "layer": "l", "pass": "forward",
+          "count": 1, "sizes": [8, 1, 1000, 1000]}]})",
+      "my.json");
+  const auto task = make_op_task(rows.at(0), {.backend = ops::Backend::kOneDnn});
+  task->threads_changed();
+  task->run();
+  try {
+    task->check();
+  } catch (const std::runtime_error& error) {
+    const std::string why = error.what();
+    EXPECT_NE(why.find("; oneDNN adds up each channel in float32"), std::string::npos) << why;
+  }
 }
 
 }  // namespace

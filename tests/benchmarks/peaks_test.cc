@@ -137,6 +137,12 @@ TEST(PeakTries, GiveTheBestRateOfReading) {
   EXPECT_EQ(peak.rate, 90);
 }
 
+TEST(PeakTries, DontTakeWritingForReading) {
+  Peak peak;
+  peak.offer({.name = "fill", .passes = kRead.passes}, 40, 1);
+  EXPECT_EQ(peak.reading, 0);
+}
+
 TEST(PeakTries, OfADisturbedMachineStillGiveTheBest) {
   EXPECT_EQ(best_of(std::vector{disturbed(121e9), disturbed(150e9)}).rate, 150e9);
 }

@@ -21,6 +21,7 @@
 #include "models/step.h"
 #include "models/table.h"
 #include "ops/profiler/flops.h"
+#include "ops/profiler/record.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::models {
@@ -103,6 +104,50 @@ TEST_P(EveryTraining, HasTheMacsOfSeveralUpdates) {
   if (!several) return;
   EXPECT_EQ(ops::count_flops([&] { step.run(); }).macs,
             static_cast<double>(kBatch * row().step_macs));
+}
+
+/// Sum of the FLOPs of the recorded products and convolutions, with their calls.
+double flops_of_rows(const std::vector<ops::RecordedOp>& rows) {
+  double sum = 0;
+  for (const auto& [type, layer, op, count] : rows) {
+    if (type->op_class != ops::OpClass::kMatrix && type->op_class != ops::OpClass::kConvolution)
+      continue;
+    ops::FieldLoader fields(op.fields);
+    const ops::Cost cost = type->make(fields, op.pass)->cost(fixtures::Precision::kFp32);
+    sum += cost.flops * static_cast<double>(count);
+  }
+  return sum;
+}
+
+/// Products of a step that no row has, by workload, with the reason. There are none.
+const std::map<std::string_view, std::set<std::string>> kWithoutRows{};
+
+TEST_P(EveryWorkload, HasTheFlopsOfItsRows) {
+  const auto without_rows = kWithoutRows.find(row().name);
+  for (const auto mode : modes(row())) {
+    Step counted = small(mode);
+    const ops::StepFlops found = ops::count_flops([&] { counted.run(); });
+    Step recorded = small(mode);  // on the same batch
+    const double expected = flops_of_rows(ops::record([&] { recorded.run(); }, {}));
+    EXPECT_NEAR(found.flops, expected, 1e-12 * expected) << name(mode);
+    EXPECT_GT(found.flops, 0) << name(mode);
+    EXPECT_EQ(found.uncounted,
+              without_rows == kWithoutRows.end() ? std::set<std::string>() : without_rows->second)
+        << name(mode);
+  }
+}
+
+TEST_P(EveryWorkload, HasTheFlopsOfTheCpuOnCuda) {
+  const std::string& absent = fixtures::unavailable_reason(fixtures::Device::kCuda);
+  if (!absent.empty()) GTEST_SKIP() << absent;
+  const auto flops = [&](Mode mode, fixtures::Device device) {
+    Step step(row(), {.mode = mode, .device = device, .batch = 4, .scale = Scale::kSmall});
+    return ops::count_flops([&] { step.run(); }).flops;
+  };
+  for (const auto mode : modes(row())) {
+    EXPECT_EQ(flops(mode, fixtures::Device::kCuda), flops(mode, fixtures::Device::kCpu))
+        << name(mode);
+  }
 }
 
 TEST_P(EveryWorkload, InfersTheShapeThatItPromises) {

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "ops/core/check.h"
 #include "tests/ops/op_cases.h"
@@ -117,6 +118,77 @@ TEST(Tolerances, AreNoLooserInFp32ThanInTf32) {
       return op->tolerance_factor(precision) * tolerance(precision);
     };
     EXPECT_LE(limit(Precision::kFp32), 1.0001 * limit(Precision::kTf32)) << case_name(one);
+  }
+}
+
+/// Shapes whose exact results are 0 or cancel, and which kernels round.
+const std::vector<Case> kCancelling{
+    {"scaled_dot_product_attention", kBackward,
+     R"({"batch": 2, "heads": 4, "queries": 8, "keys": 1, "width": 64})"},
+    {"scaled_dot_product_attention", kBackward,
+     R"({"batch": 2, "heads": 4, "queries": 1, "keys": 1, "width": 64, "causal": true})"},
+    {"additive_attention", kBackward, R"({"n": 4, "places": 1, "width": 8, "query": 8})"},
+    {"softmax", kBackward, R"({"sizes": [64, 1]})"},
+    {"log_softmax", kForward, R"({"sizes": [64, 1]})"},
+    {"log_softmax", kBackward, R"({"sizes": [64, 1]})"},
+    {"softmax_cross_entropy", kForward, R"({"n": 64, "classes": 1})"},
+    {"softmax_cross_entropy", kBackward, R"({"n": 64, "classes": 1})"},
+    {"batch_norm", kBackward, R"({"sizes": [2, 64]})"},
+    {"batch_norm", kForward, R"({"sizes": [1, 5]})"},
+    {"batch_norm", kBackward, R"({"sizes": [1, 5]})"},
+    {"layer_norm", kBackward, R"({"sizes": [7, 1]})"},
+    {"layer_norm", kBackward, R"({"sizes": [7, 2]})"},
+    {"add_layer_norm", kBackward, R"({"sizes": [7, 1]})"},
+    {"add_layer_norm", kBackward, R"({"sizes": [7, 2]})"},
+    {"group_norm", kForward, R"({"sizes": [2, 4, 1, 1], "groups": 4})"},
+    {"group_norm", kBackward, R"({"sizes": [2, 4, 1, 1], "groups": 4})"},
+    {"group_norm", kBackward, R"({"sizes": [2, 4, 2], "groups": 4})"},
+    {"matmul", kForward, R"({"m": 1, "n": 1, "k": 4194304})"},
+    {"sum", kForward, R"({"sizes": [4194304]})"},
+    {"lstm_cell", kBackward, R"({"n": 1, "inputs": 1, "width": 1})"},
+    {"gru_cell", kBackward, R"({"n": 1, "inputs": 1, "width": 1})"},
+};
+
+TEST(CancellingResults, AreAcceptedWithTheRoundingOfTheirSummands) {
+  for (const Case& one : kCancelling) {
+    const auto op = make_op(one);
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+      const Tensors in = converted(op->inputs(3), scalar_type(precision), at::kCPU);
+      EXPECT_NO_THROW(op->check(in, op->call(in)(), precision))
+          << case_name(one) << ' ' << name(precision);
+      if (const Call native = op->native(in); native != nullptr) {
+        EXPECT_NO_THROW(op->check(in, native(), precision))
+            << case_name(one) << ' ' << name(precision) << " native";
+      }
+    }
+  }
+}
+
+TEST(CancellingResults, AreRefusedWithErrorsOfTheSizeOfTheirSummands) {
+  for (const Case& one : kCancelling) {
+    const auto op = make_op(one);
+    const Tensors in = op->inputs(3);
+    const Tensors right = op->exact(in);
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      Tensors wrong = cloned(right);
+      // A tenth of what is added, or of 1.
+      Summands summands(*op, in, right);
+      wrong[i] += 0.1 * summands.sizes()[i].mean() + 1e-2;
+      EXPECT_THROW(op->check(in, wrong, Precision::kFp32), std::runtime_error)
+          << case_name(one) << " output " << i;
+    }
+  }
+}
+
+TEST(CancellingResults, OfManySmallTensorsAreAccepted) {
+  std::string tensors = "[1]";
+  for (int i = 1; i < 3000; ++i) tensors += ", [1]";
+  for (const OpType& type : op_types()) {
+    if (type.op_class != OpClass::kOptimization) continue;
+    const auto op = make_op(type.name, kUpdate, R"({"tensors": [)" + tensors + "]}");
+    const Tensors in = op->inputs(3);
+    EXPECT_NO_THROW(op->check(in, op->call(cloned(in))(), Precision::kFp32)) << type.name;
+    EXPECT_NO_THROW(op->check(in, op->native(cloned(in))(), Precision::kFp32)) << type.name;
   }
 }
 

@@ -91,18 +91,14 @@ TEST(OpCost, CountsEveryOperandOnce) {
       {{"lstm_recurrence", kForward, R"({"steps": 5, "n": 2, "width": 3})"},
        2.0 * 10 * 12 * 3,
        4.0 * (10 * 12 + 12 * 3 + 6 * 2 * 3) + 8 * 2},
-      // 2 x 3 heads of width 4; 5 x 5 pairs, of which a causal one allows 1 + 2 + 3 + 4 + 5.
+      // 2 x 3 heads of width 4; 5 x 5 pairs, whether or not a causal mask hides some.
       {{"scaled_dot_product_attention", kForward,
         R"({"batch": 2, "heads": 3, "queries": 5, "keys": 5, "width": 4, "causal": true})"},
-       2.0 * 2 * 6 * 4 * 15,
+       2.0 * 2 * 6 * 4 * 25,
        4.0 * (4 * 2 * 5 * 3 * 4 + 30)},
-      {{"scaled_dot_product_attention", kForward,  // the last two of six queries see all keys
-        R"({"batch": 1, "heads": 1, "queries": 6, "keys": 4, "width": 8, "causal": true})"},
-       2.0 * 2 * 8 * (1 + 2 + 3 + 4 + 4 + 4),
-       4.0 * (20 * 8 + 6)},
       {{"scaled_dot_product_attention", kBackward,
         R"({"batch": 1, "heads": 1, "queries": 3, "keys": 5, "width": 8, "causal": true})"},
-       4.0 * 2 * 8 * (1 + 2 + 3),
+       4.0 * 2 * 8 * 3 * 5,
        4.0 * (4 * 8 * 8 + 3)},
       {{"scaled_dot_product_attention", kForward,
         R"({"batch": 2, "heads": 3, "queries": 1, "keys": 5, "width": 4, "mask": [2, 1, 1, 5]})"},
@@ -144,8 +140,8 @@ TEST(OpCost, CountsEveryOperandOnce) {
       {{"layer_norm", kBackward, R"({"sizes": [2, 3, 5], "normalized": 2})"},
        0,
        4.0 * (3 * 30 + 3 * 15 + 2 * 2)},
-      {{"add_layer_norm", kForward, R"({"sizes": [2, 3, 5]})"}, 0, 4.0 * (4 * 30 + 2 * 5)},
-      {{"add_layer_norm", kBackward, R"({"sizes": [2, 3, 5]})"}, 0, 4.0 * (4 * 30 + 3 * 5)},
+      {{"add_layer_norm", kForward, R"({"sizes": [2, 3, 5]})"}, 0, 4.0 * (4 * 30 + 2 * 5 + 2 * 6)},
+      {{"add_layer_norm", kBackward, R"({"sizes": [2, 3, 5]})"}, 0, 4.0 * (4 * 30 + 3 * 5 + 2 * 6)},
       {{"smooth_l1_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
       {{"bce_loss", kForward, R"({"sizes": [15]})"}, 0, 4 * 31},
       {{"index", kForward, R"({"sizes": [2, 5, 3], "picks": 4})"}, 0, 4.0 * 48 + 8 * 4},
@@ -170,21 +166,28 @@ TEST(OpCost, CountsEveryOperandOnce) {
   }
 }
 
-TEST(OpCost, CountsAllPairsOfAttentionInMacs) {
-  const auto op =
-      make_op("scaled_dot_product_attention", kForward,
-              R"({"batch": 2, "heads": 3, "queries": 5, "keys": 7, "width": 4, "causal": true})");
-  EXPECT_EQ(op->cost(fixtures::Precision::kFp32).macs, 2 * 6 * 5 * 7 * 4);
+/// A kernel as long as the image and its padding: each tap falls on a pixel in some output, or in
+/// none.
+TEST(OpCost, CountsTheTapsOfAHugeKernelAtOnce) {
+  const auto flops = [](const char* fields) {
+    return make_op("conv2d", kForward, fields)->cost(fixtures::Precision::kFp32).flops;
+  };
+  EXPECT_EQ(flops(R"({"n": 1, "c": 1, "k": 1, "image": [1, 1], "kernel": [2147483647, 1],
+                      "padding": [1073741823, 0]})"),
+            2);
+  EXPECT_EQ(flops(R"({"n": 1, "c": 1, "k": 1, "image": [1000000000, 1], "kernel": [1000000000, 1],
+                      "padding": [999999999, 0], "stride": [999999999, 1]})"),
+            2 * (1 + 1e9 + 2));  // three outputs
 }
 
-TEST(OpCost, CountsTheMaskOfDropoutInBytesOnAGpu) {
+TEST(OpCost, CountsTheMaskOfDropoutInBytesOfBothPassesAndDevices) {
   using fixtures::Device;
   using fixtures::Precision;
   for (const Pass pass : {kForward, kBackward}) {
     const auto op = make_op("dropout", pass, R"({"sizes": [3, 5], "p": 0.5})");
     EXPECT_EQ(op->cost_on(Device::kCuda, Precision::kFp32).bytes, (4 + 1 + 4) * 15) << name(pass);
     EXPECT_EQ(op->cost_on(Device::kCuda, Precision::kBf16).bytes, (2 + 1 + 2) * 15) << name(pass);
-    EXPECT_EQ(op->cost_on(Device::kCpu, Precision::kFp32).bytes, 4 * (pass == kForward ? 30 : 45));
+    EXPECT_EQ(op->cost_on(Device::kCpu, Precision::kFp32).bytes, (4 + 4 + 4) * 15) << name(pass);
   }
 }
 

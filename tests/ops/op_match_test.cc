@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -329,6 +330,19 @@ TEST(Match, SeesTheUpdatesOfModels) {
   EXPECT_EQ(updates, (std::vector<std::string>{R"(clip_norm{"tensors":[[2,3],[2]]})",
                                                R"(sgd{"tensors":[[2,3],[2]]})",
                                                R"(rmsprop{"tensors":[[7]]})"}));
+}
+
+TEST(Claims, RefuseTwoTypesOfOneCall) {
+  std::vector<OpType> types{*op_type("matmul"), *op_type("softmax")};
+  EXPECT_NO_THROW(claims_of(types));
+  types.back().aten_parts.emplace_back("mm");
+  try {
+    claims_of(types);
+    FAIL() << "accepted";
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(error.what(),
+                 R"("aten::mm" belongs to the op types matmul and softmax, expected one)");
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv3d.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
@@ -158,12 +160,12 @@ TEST(CountFlops, CountsAttentionOnceInEachPass) {
   const StepFlops found = count_flops([&] {
     at::scaled_dot_product_attention(q, q, q, {}, 0, /*is_causal=*/true).sum().backward();
   });
-  EXPECT_EQ(found.flops, 3 * 2 * 2 * 6 * 15 * 4);
+  EXPECT_EQ(found.flops, 3 * 2 * 2 * 6 * 25 * 4);
   EXPECT_EQ(found.macs, 2 * 6 * 25 * 4);
 }
 
-/// A scope without dispatched products counts by its cost, one with products counts those.
-TEST(CountFlops, CountsTheProductsOfAScopeOrElseItsCost) {
+/// A composite counts the same where LibTorch dispatches some, all or none of its products.
+TEST(CountFlops, CountsAScopeByItsCostWhateverRunsInside) {
   const at::Tensor memory = at::randn({3, 5, 4});
   const at::Tensor keys = at::randn({3, 5, 2});
   const std::vector<c10::IValue> arguments{memory, keys};
@@ -174,7 +176,34 @@ TEST(CountFlops, CountsTheProductsOfAScopeOrElseItsCost) {
     RECORD_USER_SCOPE_WITH_INPUTS("op:additive_attention", arguments);
     at::mm(at::ones({2, 5}), at::ones({5, 3}));
   });
-  EXPECT_EQ(executed.flops, 60);
+  EXPECT_EQ(executed.flops, hidden.flops);
+  EXPECT_TRUE(executed.operators.contains("mm"));
+}
+
+TEST(CountFlops, CountsProductsInPlaceAndOfVectors) {
+  const at::Tensor a = at::ones({2, 5});
+  const at::Tensor b = at::ones({5, 3});
+  at::Tensor c = at::ones({2, 3});
+  EXPECT_EQ(count_flops([&] { c.addmm_(a, b); }).flops, 60);
+  EXPECT_EQ(count_flops([&] { at::addmm_out(c, c, a, b); }).flops, 60);
+  EXPECT_EQ(count_flops([&] { c[0].addmv_(b.t(), a[0]); }).flops, 30);
+  EXPECT_EQ(count_flops([&] { a[0].dot(b.t()[0]); }).flops, 10);
+  EXPECT_EQ(count_flops([&] { c.unsqueeze(0).baddbmm_(a.unsqueeze(0), b.unsqueeze(0)); }).flops,
+            60);
+}
+
+TEST(CountFlops, NamesProductsThatNoRowHas) {
+  const StepFlops volumes = count_flops([] {
+    at::conv3d(at::ones({1, 1, 3, 3, 3}), at::ones({1, 1, 2, 2, 2}));
+  });
+  EXPECT_EQ(volumes.flops, 0);
+  EXPECT_EQ(volumes.uncounted, std::set<std::string>{"aten::convolution"});
+  // Attention with dropout gives no row, but its products do.
+  const at::Tensor q = at::randn({2, 3, 5, 4});
+  const StepFlops composed =
+      count_flops([&] { at::scaled_dot_product_attention(q, q, q, {}, 0.5); });
+  EXPECT_EQ(composed.flops, 2 * 2 * 6 * 25 * 4);
+  EXPECT_EQ(composed.uncounted, std::set<std::string>());
 }
 
 TEST(CountFlops, EndsWithItsStep) {

@@ -49,7 +49,7 @@ def context(threads=(1,), gpu=False, **more):
         "command_line": "fathom_bench --fathom_profile --benchmark_out=run.json",
         "cpu": "Made-up CPU",
         "affinity": "0-7",
-        "fathom_version": "0.1.0",
+        "fathom_version": "0.1.1",
         "git_commit": "0" * 40,
         "libtorch": "2.11.0",
         "seed": "0",

@@ -84,7 +84,7 @@ bool is_transposed(const at::Tensor& matrices) {
 
 /// Products in a backward pass look like those in a forward pass, so all are matched as forward.
 std::vector<MatchedOp> match_batched_matmul(const ObservedCall& call) {
-  const bool addend = call.name == "aten::baddbmm";
+  const bool addend = call.name != "aten::bmm";
   const c10::IValue& first = call.arguments[addend ? 1 : 0];
   const c10::IValue& second = call.arguments[addend ? 2 : 1];
   if (!is_plain(first) || !is_plain(second)) return {};
@@ -105,7 +105,7 @@ OpType batched_matmul_type() {
   return {
       .name = "batched_matmul",
       .op_class = OpClass::kMatrix,
-      .aten = {"bmm", "baddbmm"},
+      .aten = {"bmm", "baddbmm", "baddbmm_"},
       .passes = {Pass::kForward},
       .examples = {R"({"batch": 3, "m": 5, "n": 7, "k": 11})",
                    R"({"batch": 2, "m": 5, "n": 1, "k": 3, "transpose_a": true})",

@@ -108,11 +108,21 @@ bool is_transposed(const at::Tensor& matrix) {
          (matrix.size(0) == 1 && matrix.size(1) > 1 && matrix.stride(0) == 1);
 }
 
-/// mm(a, b) and addmm(bias or addend, a, b); mv(a, x) and addmv(bias, a, x) as x · aᵀ.
+/// mm(a, b) and addmm(bias or addend, a, b); mv(a, x) and addmv(bias, a, x) as x · aᵀ; dot(x, y) as
+/// a row times a column.
 std::vector<MatchedOp> match_matmul(const ObservedCall& call) {
-  const bool adds = call.name.starts_with("aten::add");
+  const bool adds = call.name.find("add") != std::string_view::npos;
   const at::Tensor& a = call.arguments[adds ? 1 : 0].toTensor();
   const at::Tensor& b = call.arguments[adds ? 2 : 1].toTensor();
+  if (a.dim() == 1) {
+    return {matched(Pass::kForward, MatmulShape{.m = 1,
+                                                .n = 1,
+                                                .k = a.size(0),
+                                                .transpose_a = false,
+                                                .transpose_b = false,
+                                                .bias = false,
+                                                .addend = false})};
+  }
   if (b.dim() == 1) {
     return {matched(Pass::kForward, MatmulShape{.m = 1,
                                                 .n = a.size(0),
@@ -142,7 +152,8 @@ std::vector<MatchedOp> match_matmul(const ObservedCall& call) {
 OpType matmul_type() {
   return {.name = "matmul",
           .op_class = OpClass::kMatrix,
-          .aten = {"mm", "addmm", "mv", "addmv"},
+          .aten = {"mm", "addmm", "addmm_", "_addmm_activation", "mv", "addmv", "addmv_", "dot"},
+          .aten_parts = {"addbmm", "addbmm_", "vdot"},
           .passes = {Pass::kForward, Pass::kDgrad, Pass::kWgrad},
           .examples = {R"({"m": 5, "n": 7, "k": 3})",
                        R"({"m": 13, "n": 1, "k": 11, "transpose_b": true})",

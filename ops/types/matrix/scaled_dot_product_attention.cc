@@ -41,14 +41,6 @@ struct AttentionShape {
   }
 
   Sizes scores() const { return {batch, heads, queries, keys}; }
-
-  /// Pairs of a query and a key of one head that `causal` allows.
-  double pairs() const {
-    if (!causal) return elements({queries, keys});
-    const auto sees_fewer = static_cast<double>(std::min(queries, keys));
-    const auto sees_all = static_cast<double>(queries) - sees_fewer;
-    return sees_fewer * (sees_fewer + 1) / 2 + sees_all * static_cast<double>(keys);
-  }
 };
 
 /// softmax(q · kᵀ / sqrt(width) + mask) · v of each head (Vaswani et al. 2017, section 3.2.1),
@@ -62,8 +54,9 @@ class ScaledDotProductAttention final : public Op {
   ScaledDotProductAttention(AttentionShape shape, Pass pass)
       : shape_(std::move(shape)), pass_(pass) {}
 
-  /// FLOPs are those of the pairs that `causal` allows: what a mask hides is not known. The
-  /// gradient has two products for each one of forward; computing the scores again does not count.
+  /// All pairs of a query and a key count, also where `causal` or a mask hides one: a kernel may
+  /// compute them, as LibTorch's composition does. The gradient has two products for each one of
+  /// forward; computing the scores again does not count.
   Cost cost(fixtures::Precision precision) const override {
     const bool backward = pass_ == Pass::kBackward;
     const auto& [batch, heads, queries, keys, width, causal, mask] = shape_;
@@ -72,10 +65,10 @@ class ScaledDotProductAttention final : public Op {
     const double more = elements({batch, heads, queries}) + (mask.empty() ? 0 : elements(mask));
     // q, k, v, mask -> y, sums of exponentials; these and g -> dq, dk, dv.
     const double touched = (backward ? 4 : 2) * (of_queries + of_keys) + more;
-    const double products = 2 * elements({batch, heads, width});
-    return {.flops = (backward ? 4 : 2) * products * shape_.pairs(),
+    const double macs = 2 * elements({batch, heads, queries, keys, width});
+    return {.flops = (backward ? 4 : 2) * macs,
             .bytes = element_bytes(precision) * touched,
-            .macs = products * elements({queries, keys})};
+            .macs = macs};
   }
 
   /// A mask hides a fifth of the keys.

@@ -266,8 +266,10 @@ class Update final : public Op {
           block.push_back(list[i].flatten().slice(0, begin, begin + kCheckBlock));
         }
         const Update one(rule_, {{{block[0].numel()}}}, Pass::kUpdate);
-        expect_close({found.slice(0, begin, begin + kCheckBlock)}, one.exact(block), precision,
-                     rule_.tolerance_factor, i);
+        const Tensors expected = one.exact(block);
+        Summands summands(one, block, expected);
+        expect_close({found.slice(0, begin, begin + kCheckBlock)}, expected, precision,
+                     rule_.tolerance_factor, i, &summands);
       }
     }
   }

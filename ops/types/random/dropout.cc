@@ -29,14 +29,12 @@ class Dropout final : public Op {
   Dropout(DropoutShape shape, Pass pass)
       : sizes_(std::move(shape.sizes)), p_(shape.p), backward_(pass == Pass::kBackward) {}
 
-  /// On the CPU the mask consists of factors in the type of x. Counts it in the backward pass only:
-  /// LibTorch draws it inside the forward call.
+  /// Forward writes the mask, backward reads it: on the CPU, factors in the type of x.
   Cost cost(fixtures::Precision precision) const override {
-    return {.flops = elements(sizes_),
-            .bytes = element_bytes(precision) * (backward_ ? 3 : 2) * elements(sizes_)};
+    return {.flops = elements(sizes_), .bytes = element_bytes(precision) * 3 * elements(sizes_)};
   }
 
-  /// On a GPU both passes move x, y and a mask of one byte per element.
+  /// On a GPU the mask has one byte per element.
   Cost cost_on(fixtures::Device device, fixtures::Precision precision) const override {
     Cost found = cost(precision);
     if (device == fixtures::Device::kCuda) {

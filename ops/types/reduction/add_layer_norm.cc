@@ -23,6 +23,7 @@ std::unique_ptr<Op> make_add_layer_norm(Fields& fields, Pass pass) {
   const double x = elements(sizes);
   const int64_t width = sizes.back();
   const auto both = static_cast<double>(2 * width);  // weight and bias
+  const double statistics = 2 * x / static_cast<double>(width);
   return make_composite(
       {.inputs = [sizes = sizes, width](RandomInputs& draws) -> Tensors {
          return {draws.normal(sizes), draws.normal(sizes), draws.normal({width}, 0.1).add_(1),
@@ -36,9 +37,10 @@ std::unique_ptr<Op> make_add_layer_norm(Fields& fields, Pass pass) {
        .outputs = 2,
        .macs = 0,
        .read = 2 * x + both,
-       .written = 2 * x,
-       .gradients = x + both,                                // x and update have the same one
-       .backward_read = 3 * x + static_cast<double>(width),  // the sum, both gradients, the weight
+       .written = 2 * x + statistics,
+       .gradients = x + both,  // x and update have the same one
+       // The sum, both gradients, the weight.
+       .backward_read = 3 * x + static_cast<double>(width) + statistics,
        .native = [](const Tensors& in) -> Tensors {
          const auto [sum, normalised] = fused_add_layer_norm(in[0], in[1], in[2], in[3], kEpsilon);
          return {sum, normalised};

@@ -164,7 +164,19 @@ def test_different_programs_are_a_warning(tmp_path, page):
     files = write(tmp_path, a=document(), b=document(git_commit="1" * 40, **OTHER))
     _, text = shown(*files, page=page)
     (line,) = [one for one in notes(text) if one.startswith("The files are of different programs")]
-    assert f"A: 0.1.0, commit {'0' * 12}; B: 0.1.0, commit {'1' * 12}" in line
+    assert f"A: 0.1.1, commit {'0' * 12}; B: 0.1.1, commit {'1' * 12}" in line
+
+
+@pytest.mark.parametrize("older", ["a", "b"])
+def test_flops_of_an_older_rule_are_a_warning(tmp_path, page, older):
+    contents = {
+        "a": document(workloads=("seq2seq",)),
+        "b": document(workloads=("seq2seq",), **OTHER),
+    }
+    contents[older]["context"]["fathom_version"] = "0.1.0"
+    _, text = shown(*write(tmp_path, **contents), page=page)
+    (line,) = [one for one in notes(text) if "counted fewer FLOPs" in one]
+    assert "seq2seq/train (0.007 %)" in line and "seq2seq/infer (0.002 %)" in line
 
 
 def test_equal_programs_are_no_warning(tmp_path, page):

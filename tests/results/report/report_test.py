@@ -197,6 +197,18 @@ def test_a_setting_that_only_one_file_has_is_named(tmp_path, first):
     assert f"The files differ in rom: {', '.join(values)}." in page
 
 
+@pytest.mark.parametrize(
+    "workload, version, warns",
+    [("seq2seq", "0.1.0", True), ("vgg", "0.1.0", False), ("seq2seq", "0.1.1", False)],
+)
+def test_flops_of_an_older_rule_are_named(tmp_path, workload, version, warns):
+    document = made_up_run.document(workloads=(workload,), fathom_version=version)
+    path = made_up_run.write(tmp_path / "run.json", document)
+    assert report(path, "-o", tmp_path / "report.html").returncode == 0
+    words = "before 0.1.1 counted fewer FLOPs than the ops of a step have: seq2seq/train (0.007 %)"
+    assert (words in (tmp_path / "report.html").read_text()) == warns
+
+
 def test_host_names_may_differ(tmp_path):
     files = []
     for name in ("docker-1", "docker-2"):
