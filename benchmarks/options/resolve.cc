@@ -272,7 +272,7 @@ bool has_cores(const Options& options, int ranks, int threads) {
 }
 
 void resolve_for_machine(Options& options) {
-  if (options.help || options.models || options.ops) return;
+  if (options.version || options.help || options.models || options.ops) return;
   resolve_launcher(options);
   resolve_gpu(options);
   resolve_devices(options);

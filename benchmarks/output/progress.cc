@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "benchmarks/output/terminal/number_text.h"
 #include "benchmarks/output/terminal/terminal.h"
 
 namespace fathom::benchmarks {
@@ -60,8 +61,10 @@ void Progress::start(std::map<std::string, double> expected) {
 
 void Progress::announce() {
   wipe();
-  std::fprintf(stderr, "fathom_bench: %zu rows, about %.0f minutes\n", expected_.size(),
-               std::max(1.0, total_seconds_ / 60));
+  const long minutes = std::max(1L, std::lround(total_seconds_ / 60));
+  std::fprintf(stderr, "fathom_bench: %s, about %s\n",
+               counted(static_cast<long>(expected_.size()), "row").c_str(),
+               counted(minutes, "minute").c_str());
 }
 
 void Progress::finished(const std::string& row) {
