@@ -30,7 +30,6 @@
 #include "benchmarks/output/peaks_json.h"
 #include "benchmarks/output/progress.h"
 #include "benchmarks/output/reporter.h"
-#include "benchmarks/output/terminal/number_text.h"
 #include "benchmarks/output/version.h"
 #include "benchmarks/ranks/crew.h"
 #include "benchmarks/rows/record_shapes.h"
@@ -128,7 +127,7 @@ std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& ea
   std::erase_if(rows,
                 [&](const Row& row) { return earlier.finished.contains(row.name + kNameSuffix); });
   std::cerr << "fathom_bench: " << path << " holds " << chosen.size() - rows.size() << " of "
-            << counted(std::ssize(chosen), "row") << '\n';
+            << fixtures::counted(std::ssize(chosen), "row") << '\n';
   return rows;
 }
 

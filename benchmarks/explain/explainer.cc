@@ -37,7 +37,9 @@ std::optional<double> taken_us(const benchmark::UserCounters& counters) {
   };
   read("stolen_us", taken.stolen);
   read("waiting_us", taken.waiting);
-  return taken.all();
+  std::optional<double> still;
+  read("standstill_us", still);
+  return still ? taken.all().value_or(0) + *still : taken.all();
 }
 
 /// The larger of an op's shares of the two peaks.

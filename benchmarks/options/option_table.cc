@@ -289,8 +289,8 @@ std::string options_help() {
          "\nExamples:\n"
          "  fathom_bench --benchmark_filter=vgg/train --fathom_threads=2 --fathom_profile\n"
          "  fathom_bench --benchmark_filter=^op/conv2d/vgg --benchmark_out=a.json\n"
-         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row matches,\n"
-         "  4 a row failed\n";
+         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row\n"
+         "  matches, 4 a row failed\n";
 }
 
 }  // namespace fathom::benchmarks

@@ -13,8 +13,8 @@
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/preset.h"
 #include "benchmarks/output/terminal/context_summary.h"
-#include "benchmarks/output/terminal/number_text.h"
 #include "benchmarks/output/terminal/terminal.h"
+#include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -87,7 +87,7 @@ int Display::exit_code() const {
 
 void Display::print_left_out() const {
   for (const auto& [backend, rows] : left_out_) {
-    std::cerr << "fathom_bench: left out " << counted(std::ssize(rows), "row")
+    std::cerr << "fathom_bench: left out " << fixtures::counted(std::ssize(rows), "row")
               << " in which backend:" << backend << " replaces nothing (" << rows.front()->name
               << "); --fathom_keep_unreplaced times such rows\n";
   }

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "benchmarks/output/terminal/number_text.h"
 #include "benchmarks/output/terminal/terminal.h"
+#include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -63,8 +63,8 @@ void Progress::announce() {
   wipe();
   const long minutes = std::max(1L, std::lround(total_seconds_ / 60));
   std::fprintf(stderr, "fathom_bench: %s, about %s\n",
-               counted(static_cast<long>(expected_.size()), "row").c_str(),
-               counted(minutes, "minute").c_str());
+               fixtures::counted(std::ssize(expected_), "row").c_str(),
+               fixtures::counted(minutes, "minute").c_str());
 }
 
 void Progress::finished(const std::string& row) {

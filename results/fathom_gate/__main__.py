@@ -22,6 +22,7 @@ from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import EXPECTED, RunError
+from fathom_runs.words import plural
 
 
 FIELDS = (FASTEST, "p50_us", MEAN)
@@ -107,7 +108,7 @@ def chosen(rows, pattern):
     }
     if not matching["times"] and not matching["failed"]:
         raise RunError(
-            f"{rows.path}: --filter={pattern.pattern} matches none of its {len(rows.times)} rows, "
+            f"{rows.path}: --filter={pattern.pattern} matches none of its {plural(len(rows.times), 'row')}, "
             "expected a regular expression for names of rows"
         )
     return with_fields(rows, **matching)

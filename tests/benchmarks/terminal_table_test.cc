@@ -227,10 +227,5 @@ TEST(ContextSummary, HasFiveLinesAtMost) {
   EXPECT_TRUE(text.at(2).starts_with("peaks 1 thread: 20.1 GB/s; ")) << text.at(2);
 }
 
-TEST(Counted, HasAPlural) {
-  EXPECT_EQ(counted(1, "minute"), "1 minute");
-  EXPECT_EQ(counted(2, "minute"), "2 minutes");
-}
-
 }  // namespace
 }  // namespace fathom::benchmarks

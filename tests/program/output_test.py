@@ -290,3 +290,10 @@ def test_an_update_is_checked_at_each_thread_count(tmp_path):
     for rule in ("rmsprop", "adagrad"):
         updates = [name for name in names if f"/{rule}/" in name]
         assert {name.split("/threads:")[1][0] for name in updates} == {"1", "2"}
+
+
+def test_a_study_of_one_row_says_so_in_the_singular(tmp_path):
+    only = [*QUICK, "--fathom_study=fathom", "--benchmark_filter=^memnet/infer/"]
+    result = run(*only, f"--benchmark_out={tmp_path / 'out.json'}")
+    assert result.returncode == 0
+    assert "fathom_bench: 1 row, about 1 minute\n" in result.stderr

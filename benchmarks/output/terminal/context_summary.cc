@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "benchmarks/google_benchmark.h"
-#include "benchmarks/output/terminal/number_text.h"
+#include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
 namespace {

@@ -36,10 +36,6 @@ std::string time_text(double seconds) {
   return with_digits(value, 4) + " s ";
 }
 
-std::string counted(long count, const std::string& noun) {
-  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
-}
-
 std::string number_text(double value) {
   if (value > 0 && value < 1) return small_text(value);
   constexpr double kNext = 999.5;  // printed as 1000
