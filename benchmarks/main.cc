@@ -22,6 +22,7 @@
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/options/options.h"
+#include "benchmarks/options/preset.h"
 #include "benchmarks/output/context.h"
 #include "benchmarks/output/display.h"
 #include "benchmarks/output/json_file.h"
@@ -29,6 +30,7 @@
 #include "benchmarks/output/peaks_json.h"
 #include "benchmarks/output/progress.h"
 #include "benchmarks/output/reporter.h"
+#include "benchmarks/output/version.h"
 #include "benchmarks/ranks/crew.h"
 #include "benchmarks/rows/record_shapes.h"
 #include "benchmarks/rows/rows.h"
@@ -125,7 +127,7 @@ std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& ea
   std::erase_if(rows,
                 [&](const Row& row) { return earlier.finished.contains(row.name + kNameSuffix); });
   std::cerr << "fathom_bench: " << path << " holds " << chosen.size() - rows.size() << " of "
-            << chosen.size() << " rows\n";
+            << fixtures::counted(std::ssize(chosen), "row") << '\n';
   return rows;
 }
 
@@ -181,7 +183,7 @@ class PartReporter final : public benchmark::BenchmarkReporter {
 };
 
 /// Does what benchmark::RunSpecifiedBenchmarks() does, but runs those rows in their own processes
-/// that is_isolated() names.
+/// that is_isolated() names, and those again during which the process stood still.
 void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const Options& options,
               Peaks& peaks, Progress& progress, Crew* crew, Loop& loop, Reporter& reporter) {
   benchmark::BenchmarkReporter::Context context;
@@ -190,15 +192,19 @@ void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const 
     context.name_field_width =
         std::max(context.name_field_width, row.name.size() + std::strlen(kNameSuffix));
   }
+  constexpr const char* kLongestAggregate = "_stddev";
+  if (repetitions(options.google_benchmark) > 1)
+    context.name_field_width += std::strlen(kLongestAggregate);
   reporter.ReportContext(context);
-  const Isolation isolation(options, peak_context(rows, peaks));
+  std::optional<Isolation> isolation;
   const auto isolated = [&](const Row& row) { return is_isolated(options, row); };
   for (std::size_t i = 0; i < rows.size();) {
     if (isolated(rows[i])) {
       if (crew != nullptr) crew->rest();  // the row's process inherits the CPUs of this one
       const auto tick = [&] { progress.show(rows[i].name, "running"); };
       tick();
-      reporter.pass_on(isolation.run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
+      if (!isolation) isolation.emplace(options, peak_context(rows, peaks));
+      reporter.pass_on(isolation->run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
       ++i;
       continue;
     }
@@ -207,6 +213,12 @@ void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const 
     PartReporter part(reporter, i);
     loop.run_all(std::span(rows).subspan(i, count), records.subspan(i, count), part);
     i += count;
+  }
+  for (auto again = reporter.take_again(); !again.empty(); again = reporter.take_again()) {
+    for (const std::size_t i : again) {
+      PartReporter part(reporter, i);
+      loop.run_all(std::span(rows).subspan(i, 1), records.subspan(i, 1), part);
+    }
   }
   reporter.Finalize();
 }
@@ -261,24 +273,31 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   Loop loop(
       peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
       options.data.warn, crew ? &*crew : nullptr);
-  const bool isolates = std::any_of(rows.begin(), rows.end(),
-                                    [&](const Row& row) { return is_isolated(options, row); });
-  if (isolates && !lists_tests(options.google_benchmark)) {
-    run_rows(rows, records, options, peaks, progress, crew ? &*crew : nullptr, loop, reporter);
-  } else {
+  if (lists_tests(options.google_benchmark)) {
     loop.run_all(rows, records, reporter);
+  } else {
+    // Google Benchmark empties a file that it writes itself when it runs rows again.
+    if (!options.out.empty() ||
+        !google_benchmark_has(options, "--benchmark_out", "BENCHMARK_OUT")) {
+      reporter.repeat_after_standstill(options.data.warn);
+    }
+    run_rows(rows, records, options, peaks, progress, crew ? &*crew : nullptr, loop, reporter);
   }
   if (options.explain) explainer.measure_again(*options.explain, loop);
   progress.wipe();
   benchmark::Shutdown();
   if (options.explain) print_and_write(options, explainer.explanations(*options.explain));
-  return display.failures() > 0 ? kBenchmarkFailed : kOk;
+  return display.exit_code();
 }
 
 int run(int argc, char** argv) {
   Options options = resolved_options(argc, argv);
   if (options.help) {
     std::cout << options_help();
+    return kOk;
+  }
+  if (options.version) {
+    std::cout << version_text();
     return kOk;
   }
   set_mkl_dispatch(options.mkl);
@@ -304,6 +323,11 @@ int run(int argc, char** argv) {
   if (chosen.empty()) return nothing_matched(filter, all);
   const bool lists = lists_tests(options.google_benchmark);
   if (!lists) check_isolation(options, chosen);
+  // A row's own process has one row only.
+  const bool is_first = !options.place || options.place->rank == 0;
+  if (is_first && (options.isolate || !options.was_typed("--fathom_isolate"))) {
+    for (const auto& line : unused_values(options, all, chosen, filter)) options.data.warn(line);
+  }
   if (options.place && options.place->rank > 0)
     return lists ? kOk : follow(*options.place, options, chosen);
   if (!options.record.empty() && !lists) return record(chosen, options.record, progress);

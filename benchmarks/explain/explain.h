@@ -128,6 +128,13 @@ struct OtherStep {
   static double saving_us(const ops::ChosenKernel& kernel);
 };
 
+/// An operator of LibTorch that the step calls.
+struct CalledOperator {
+  std::string name;  ///< as it is registered: "mm", "add.Tensor"
+  double calls;      ///< a step
+  double us;         ///< a step, without the operators that it calls
+};
+
 /// How the time of a step is spent.
 struct Explanation {
   Setting setting;
@@ -138,6 +145,7 @@ struct Explanation {
   std::string row = {};                          ///< the name of the step's row
   std::vector<OtherStep> others = {};            ///< those that ran
   std::vector<std::string> measured_again = {};  ///< rows that were measured more than once
+  std::vector<CalledOperator> operators = {};    ///< the longest first
 
   bool on_gpu() const { return setting.device == fixtures::Device::kCuda; }
   /// Whether the timed and the profiled step contradict each other.

@@ -74,6 +74,9 @@ Json json(const Explanation& explanation) {
     if (!other.label.empty()) step["label"] = other.label;
     made["others"].push_back(std::move(step));
   }
+  made["operators"] = Json::array();
+  for (const auto& [name, calls, us] : explanation.operators)
+    made["operators"].push_back({{"name", name}, {"calls", calls}, {"us", us}});
   made["measured_again"] = explanation.measured_again;
   made["warnings"] = warnings(explanation);
   made["findings"] = Json::array();

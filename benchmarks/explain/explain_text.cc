@@ -63,7 +63,7 @@ class Text {
 
   std::string all() const {
     return title() + '\n' + warning_lines() + table() + '\n' + sums() + '\n' + what_would_save() +
-           others();
+           others() + operators();
   }
 
  private:
@@ -184,6 +184,34 @@ class Text {
            "taken: milliseconds that others took, summed over the CPUs; fastest hot, cold: the "
            "sums above, in\npercent of the step on these kernels.\n" +
            choices;
+  }
+
+  /// Those with at least 1 % of the time of all.
+  std::string operators() const {
+    constexpr double kShown = 0.01;
+    if (explanation_.operators.empty()) return "";
+    double all = 0;
+    for (const auto& one : explanation_.operators) all += one.us;
+    std::vector<Cells> table{{"operators of LibTorch", "calls", "ms", "% of these"}};
+    int others = 0;
+    double others_us = 0;
+    double others_calls = 0;
+    for (const auto& [name, calls, us] : explanation_.operators) {
+      if (us >= kShown * all) {
+        table.push_back({name, significant(calls), ms(us), fixed(100 * us / all, 1)});
+        continue;
+      }
+      ++others;
+      others_us += us;
+      others_calls += calls;
+    }
+    if (others > 0) {
+      table.push_back({std::to_string(others) + " others", significant(others_calls), ms(others_us),
+                       fixed(100 * others_us / all, 1)});
+    }
+    return '\n' + aligned(table) +
+           "calls, ms: of a profiled step, without the operators that each one calls. A library of "
+           "--fathom_kernels\nreplaces an operator by its name.\n";
   }
 
   /// The calls with the largest savings.

@@ -37,7 +37,9 @@ std::optional<double> taken_us(const benchmark::UserCounters& counters) {
   };
   read("stolen_us", taken.stolen);
   read("waiting_us", taken.waiting);
-  return taken.all();
+  std::optional<double> still;
+  read("standstill_us", still);
+  return still ? taken.all().value_or(0) + *still : taken.all();
 }
 
 /// The larger of an op's shares of the two peaks.
@@ -58,6 +60,17 @@ Timing profile_time(const std::optional<ops::ShapeProfile>& profile,
   return {profile->seconds * 1e6 / static_cast<double>(profile->steps), taken_us};
 }
 
+std::vector<CalledOperator> called(const StepOperators& operators) {
+  std::vector<CalledOperator> all;
+  const auto steps = static_cast<double>(operators.steps);
+  for (const auto& one : operators.all) {
+    all.push_back({.name = one.name,
+                   .calls = static_cast<double>(one.count) / steps,
+                   .us = one.seconds * 1e6 / steps});
+  }
+  return all;
+}
+
 }  // namespace
 
 void Explainer::add(const RowResult& result) {
@@ -75,6 +88,7 @@ void Explainer::add(const RowResult& result) {
     found.time = median_time(result.repetitions);
     found.profile = last.op_shapes;
     found.profile_taken_us = last.profile_taken_us;
+    found.operators = last.operators;
   }
   const auto [place, first] = measured_.try_emplace(result.row->name, found);
   if (first) return;
@@ -88,6 +102,7 @@ void Explainer::add(const RowResult& result) {
                 profile_time(kept.profile, kept.profile_taken_us))) {
     kept.profile = std::move(found.profile);
     kept.profile_taken_us = found.profile_taken_us;
+    kept.operators = std::move(found.operators);
   }
 }
 
@@ -158,6 +173,7 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     made.step_taken_us = found->time.taken_us;
     if (made.profiled) made.profiled->taken_us = found->profile_taken_us;
     if (found->measurements > 1) again.insert(again.begin(), model.name);
+    if (found->operators) made.operators = called(*found->operators);
   }
   made.others = others(model);
   made.measured_again = std::move(again);

@@ -31,6 +31,7 @@ class Explainer final : public ResultSink {
     std::optional<PeakShare> peak;
     std::optional<ops::ShapeProfile> profile = {};  ///< of the last repetition
     std::optional<double> profile_taken_us = {};
+    std::optional<StepOperators> operators = {};
     std::string label = {};
     std::optional<StepChoice> choice = {};
     int measurements = 1;

@@ -154,6 +154,10 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
     result.failure = failed_run(row, family, why);
     return result;
   };
+  if (end.code == kNothingMatched && row.needs_replacement) {
+    result.left_out = true;
+    return result;
+  }
   const auto failure = failure_in_file(out + ".errors.jsonl");
   if (end.code != kOk && (end.code != kBenchmarkFailed || !failure)) {
     std::string reason = end.reason;

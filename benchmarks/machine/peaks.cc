@@ -282,6 +282,11 @@ void Peaks::measure(std::span<const PeakKey> keys) {
   }
 }
 
+const Peak* Peaks::find(const PeakKey& key) const {
+  const auto found = peaks_.find(key.name());
+  return found == peaks_.end() ? nullptr : &found->second;
+}
+
 const Peak& Peaks::of(const PeakKey& key) {
   measure({&key, 1});
   return peaks_.at(key.name());

@@ -95,6 +95,8 @@ class Peaks {
   /// byte/s: the best of reading a buffer, copying it, scaling it in place and adding another one
   /// to it in place; 1 s to 2 s.
   const Peak& of(const PeakKey& key);
+  /// Without measuring it; null where it is not known.
+  const Peak* find(const PeakKey& key) const;
   const Peak& flops(fixtures::Device device, int threads, fixtures::Precision precision) {
     return of({device, threads, precision});
   }

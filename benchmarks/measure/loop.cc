@@ -15,6 +15,7 @@
 #include "benchmarks/machine/peak_memory.h"
 #include "benchmarks/measure/sample_size.h"
 #include "benchmarks/ranks/led_task.h"
+#include "benchmarks/tasks/replaced.h"
 #include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
@@ -27,7 +28,6 @@ double seconds(Clock::duration duration) { return std::chrono::duration<double>(
 // A step longer than Google Benchmark's minimum time would be reported from a single try.
 constexpr int kMinSamples = 3;
 constexpr double kSingleSampleSeconds = 20;
-constexpr std::size_t kMinForPercentiles = 5;
 
 // Two clock reads cost some 50 ns, 0.25 % of this sample. A GPU sample also pays for two events and
 // the wait for one.
@@ -44,6 +44,7 @@ constexpr double kLongSteps = 1;  // kMaxWarmUpSteps are enough where they took 
 // Profiled steps after each pass.
 constexpr double kProfileSeconds = 0.3;
 constexpr int64_t kMaxProfiledSteps = 1000;
+constexpr int64_t kMaxOperatorSteps = 8;  // each of the four batches twice
 
 /// The value that `share` of the sorted samples do not exceed (nearest rank).
 double percentile(const std::vector<double>& sorted, double share) {
@@ -84,11 +85,15 @@ void set_rate(benchmark::State& state, const std::string& name, double a_step) {
 }  // namespace
 
 void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
-  if (record.failure) return skip(state, record);
+  if (record.failure || record.left_out) return skip(state, record);
   bool timed = false;
   try {
     if (row.memory != nullptr && !record.memory) record.memory = measure_memory(row);
     prepare(row);
+    if (row.needs_replacement && replaces_nothing(task_->counts().label)) {
+      record.left_out = true;
+      return skip(state, record);
+    }
     record.choice = task_->choice();
     stage_(row, "timing");
     const PeakMemory memory(row.device);
@@ -105,7 +110,8 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
                    .taken_us = samples.taken_us,
                    .samples = {},
                    .op_types = {},
-                   .op_shapes = {}};
+                   .op_shapes = {},
+                   .standstill = samples.standstill};
     const int64_t timed_steps = std::ssize(samples.us) * samples.steps_per_sample;
     if (row.samples) pass.samples = std::move(samples);
     task_->check_finite();
@@ -126,6 +132,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
 /// one repetition of a row has an error and two others have none. So a pass after a measured
 /// repetition has no error but as many iterations; the reporter drops the runs of the row.
 void Loop::skip(benchmark::State& state, const RowRecord& record) const {
+  if (record.left_out) return state.SkipWithError("left out");
   if (repetitions_before(state, record) == 0)
     return state.SkipWithError(record.failure->reason.c_str());
   while (state.KeepRunningBatch(record.passes.back().batch.iterations())) {
@@ -169,11 +176,13 @@ void Loop::warm_up(const Row& row) {
   task_->check();
   double spent = 0;
   steady_seconds_ = first_seconds_;
+  const ProcessTimer timer;
   for (int step = 1;; ++step) {
     const double now = seconds_of(&Task::warm_up_step);
     spent += now;
     const bool steady = now >= (1 - kSteady) * steady_seconds_ && spent >= kMinWarmUp;
     steady_seconds_ = std::min(steady_seconds_, now);
+    warm_up_ = timer.stretch(step);
     if (steady || spent >= kMaxWarmUp || (step >= kMaxWarmUpSteps && spent >= kLongSteps)) return;
   }
 }
@@ -204,6 +213,7 @@ Samples Loop::time(benchmark::State& state, const Row& row, const Batch& batch) 
   GpuTime gpu(row.device);
   const TakenTimer taken;
   Disturbances disturbances;
+  Stretches stretches;
   const bool on_gpu = row.device == fixtures::Device::kCuda;
   const Energy energy(row.device);
   GpuSampler sampler(on_gpu ? Nvml::get() : nullptr);
@@ -222,14 +232,17 @@ Samples Loop::time(benchmark::State& state, const Row& row, const Batch& batch) 
       gpu.add();
       samples.us.push_back(seconds(end - begin) * 1e6 / static_cast<double>(steps));
       disturbances.add(steps, seconds(end - begin));
+      stretches.add(steps, seconds(end - begin));
     }
   }
+  const auto timed_stretches = stretches.end();
   const GpuState& gpu_state = sampler.stop();
   const auto timed = static_cast<double>(steps * std::ssize(samples.us));
   const TakenTime seconds_taken = taken.seconds();
   if (seconds_taken.stolen) set(state, "stolen_us", *seconds_taken.stolen * 1e6 / timed);
   if (seconds_taken.waiting) set(state, "waiting_us", *seconds_taken.waiting * 1e6 / timed);
   if (const auto all = seconds_taken.all()) samples.taken_us = *all * 1e6 / timed;
+  set_standstill(state, row, timed_stretches, seconds_taken.all().value_or(0), samples);
   if (const auto spent = gpu.seconds()) samples.gpu_us = *spent * 1e6 / timed;
   if (const auto spent = energy.joules()) set(state, "energy_j", *spent / timed);
   if (const auto steps_hit = disturbances.steps()) {
@@ -245,6 +258,21 @@ Samples Loop::time(benchmark::State& state, const Row& row, const Batch& batch) 
     set(state, name, 100.0 * samples_with_it / gpu_state.throttle_samples);
   }
   return samples;
+}
+
+/// Counts a long standstill as time that others took.
+void Loop::set_standstill(benchmark::State& state, const Row& row, std::span<const Stretch> timed,
+                          double taken, Samples& samples) const {
+  const bool waits = row.device == fixtures::Device::kCuda || row.ranks > 0;
+  const double still = standstill(timed, warm_up_, taken, waits);
+  double all = 0;
+  for (const auto& one : timed) all += one.seconds;
+  if (!is_long_standstill(still, all)) return;
+  const double us =
+      still * 1e6 / static_cast<double>(samples.steps_per_sample * std::ssize(samples.us));
+  set(state, "standstill_us", us);
+  samples.taken_us = samples.taken_us.value_or(0) + us;
+  samples.standstill = still;
 }
 
 void Loop::run_all(std::span<const Row> rows, std::span<RowRecord> records,
@@ -291,14 +319,24 @@ void Loop::set_counters(benchmark::State& state, const Row& row, const Samples& 
   set(state, "min_us", us.front());
   if (samples.gpu_us) set(state, "gpu_time_us", *samples.gpu_us);
   set(state, "steps_per_sample", static_cast<double>(samples.steps_per_sample));
-  if (us.size() >= kMinForPercentiles) {
-    set(state, "p50_us", percentile(us, 0.50));
-    set(state, "p95_us", percentile(us, 0.95));
+  for (const auto& [name, share] : {std::pair("p50_us", 0.50), std::pair("p95_us", 0.95)}) {
+    if (bound_percentile(std::ssize(us), share)) set(state, name, percentile(us, share));
   }
 }
 
 void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass) {
   stage_(row, "profiling");
+  const ProcessTimer timer;
+  const TakenTimer taken;
+  record_profile(state, row, timed_steps, pass);
+  if (row.device == fixtures::Device::kCuda || row.ranks > 0) return;
+  const Stretch all = timer.stretch(1);
+  const double still = least_standstill(all, taken.seconds().all().value_or(0));
+  if (is_long_standstill(still, all.seconds)) pass.standstill += still;
+}
+
+void Loop::record_profile(benchmark::State& state, const Row& row, int64_t timed_steps,
+                          TimedPass& pass) {
   const bool singly = row.samples && row.device == fixtures::Device::kCpu;
   const auto enough = std::llround(kProfileSeconds / std::max(steady_seconds_, 1e-9));
   const auto steps = std::clamp<int64_t>(singly ? std::max<int64_t>(enough, timed_steps) : enough,
@@ -310,7 +348,12 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
         fixtures::synchronize(row.device);
       };
       pass.op_shapes = ops::gpu_shape_profile(step, steps);
-      if (!pass.op_shapes) warn_of_missing_profile();
+      if (!pass.op_shapes) return warn_of_missing_profile();
+      const int64_t few = std::min(steps, kMaxOperatorSteps);
+      auto found = ops::gpu_operator_times([&] {
+        for (int64_t i = 0; i < few; ++i) step();
+      });
+      if (found) pass.operators = {.steps = few, .all = std::move(*found)};
       return;
     }
     const TakenTimer taken;
@@ -321,6 +364,10 @@ void Loop::profile(benchmark::State& state, const Row& row, int64_t timed_steps,
     };
     pass.op_shapes = ops::shape_profile(step, steps);
     if (const auto all = taken.seconds().all()) pass.profile_taken_us = *all * 1e6 / runs;
+    const int64_t few = std::min(steps, kMaxOperatorSteps);
+    pass.operators = {.steps = few, .all = ops::operator_times([&] {
+                                      for (int64_t i = 0; i < few; ++i) task_->run();
+                                    })};
     return;
   }
   pass.op_types = profile_steps(*task_, row.device, steps, singly);

@@ -8,6 +8,7 @@
 
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/machine/peaks.h"
+#include "benchmarks/machine/standstill.h"
 #include "benchmarks/measure/row_result.h"
 #include "benchmarks/ranks/crew.h"
 #include "benchmarks/rows/rows.h"
@@ -45,8 +46,12 @@ class Loop {
   int64_t sample_steps(const Row& row);
   Batch batch(const RowRecord& record) const;
   Samples time(benchmark::State& state, const Row& row, const Batch& batch);
+  void set_standstill(benchmark::State& state, const Row& row, std::span<const Stretch> timed,
+                      double taken, Samples& samples) const;
   void set_counters(benchmark::State& state, const Row& row, const Samples& samples);
   void profile(benchmark::State& state, const Row& row, int64_t timed_steps, TimedPass& pass);
+  void record_profile(benchmark::State& state, const Row& row, int64_t timed_steps,
+                      TimedPass& pass);
   void warn_of_missing_profile();  ///< once
   void make_room(const Row& row);
   void forget();
@@ -62,6 +67,7 @@ class Loop {
   int warm_threads_ = 0;       ///< the thread count at which task_ is warm; 0: none
   double first_seconds_ = 0;   ///< the first step of task_ at warm_threads_
   double steady_seconds_ = 0;  ///< the fastest warm-up step at warm_threads_
+  Stretch warm_up_ = {};       ///< all of them but the first
   int64_t sample_steps_ = 1;   ///< steps a sample at warm_threads_
 };
 

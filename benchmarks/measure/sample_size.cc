@@ -20,4 +20,9 @@ int64_t steps_per_sample(double shortest, const Burst& burst) {
   return std::min(steps, kMaxSteps);
 }
 
+bool bound_percentile(int64_t samples, double share) {
+  constexpr double kDoubt = 0.05;
+  return std::pow(share, static_cast<double>(samples)) <= kDoubt;
+}
+
 }  // namespace fathom::benchmarks

@@ -18,8 +18,8 @@ constexpr int kMaxRanks = 1 << 12;
 constexpr int64_t kMinReplay = 100;  // Fathom starts to learn after this many frames
 constexpr int64_t kMaxReplay = 10'000'000;
 
-constexpr std::size_t kHelpColumns = 100;
-constexpr std::size_t kHelpIndent = 34;  // where the sentences of --help begin
+constexpr std::size_t kHelpColumns = 80;
+constexpr std::size_t kHelpIndent = 30;  // where the sentences of --help begin
 
 /// An option whose value is a list with commas.
 template <typename Values>
@@ -88,6 +88,8 @@ void declare_rows(CLI::App& app, Options& options, RawOptions& raw) {
        "backends of ops (default: all) and of steps (default: torch)");
   file(app, "--fathom_kernels", options.kernels,
        "adds rows of steps and ops on your kernels in lib<name>.so");
+  app.add_flag("--fathom_keep_unreplaced", options.keep_unreplaced,
+               "times rows in which these kernels or oneDNN's replace nothing, too");
   file(app, "--fathom_kernel_choice", options.kernel_choice,
        "repeats the choices of tuned in an earlier <out>.kernels.json");
   list(app, "--fathom_cache", raw.caches,
@@ -262,7 +264,8 @@ std::string options_help() {
   declare(app, options, raw);
   std::string text =
       "Usage: fathom_bench [OPTION]...\n"
-      "Times the training and inference steps of Fathom, TBD and GPT-2, and their ops one by one.\n"
+      "Times the training and inference steps of Fathom, TBD and GPT-2, and their ops\n"
+      "one by one.\n"
       "Values with commas are lists: --fathom_threads=1,2 gives a row for each.\n"
       "\nGoogle Benchmark's most used flags:\n" +
       help_entry("--benchmark_filter=REGEX",
@@ -281,13 +284,13 @@ std::string options_help() {
       if (option->get_group() == group) text += help_entry(*option);
     }
   }
-  return text + help_entry("--help", "prints this text") +
+  return text + help_entry("--version", "prints the versions of the program and its libraries") +
+         help_entry("--help", "prints this text") +
          "\nExamples:\n"
          "  fathom_bench --benchmark_filter=vgg/train --fathom_threads=2 --fathom_profile\n"
-         "  fathom_bench --benchmark_filter=^op/conv2d/vgg --benchmark_repetitions=9 "
-         "--benchmark_out=a.json\n"
-         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row matches, 4 a row "
-         "failed\n";
+         "  fathom_bench --benchmark_filter=^op/conv2d/vgg --benchmark_out=a.json\n"
+         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row\n"
+         "  matches, 4 a row failed\n";
 }
 
 }  // namespace fathom::benchmarks

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 
@@ -75,6 +78,8 @@ StepName step_name(const std::string& typed) {
 /// The library of --fathom_kernels, which resolve_for_machine() loads.
 std::shared_ptr<const ops::KernelSet> named_library(const std::string& path) {
   try {
+    // A file that is missing is missing under any name.
+    if (!std::ifstream(path)) throw std::runtime_error(std::strerror(errno));
     return std::make_shared<const ops::KernelSet>(ops::KernelSet{.name = ops::library_name(path)});
   } catch (const std::runtime_error& error) {
     throw UsageError("--fathom_kernels=" + path + ": " + error.what());
@@ -115,6 +120,8 @@ std::vector<std::string> take_arguments(int argc, char** argv, Options& options)
     if (i == 0) continue;
     if (argument == "--help" || argument == "-h") {
       options.help = true;
+    } else if (argument == "--version") {
+      options.version = true;
     } else {
       (argument.starts_with("--fathom_") ? ours : options.google_benchmark).push_back(argument);
     }
@@ -193,7 +200,7 @@ void refuse_argument(const std::string& argument) {
   const std::string flag = argument.substr(0, argument.find('='));
   std::vector<std::string> known = google_benchmark_flags();
   for (const auto& name : option_names()) known.push_back(name);
-  known.emplace_back("--help");
+  known.insert(known.end(), {"--help", "--version"});
   if (std::find(known.begin(), known.end(), flag) != known.end()) {
     throw UsageError(argument + ": " + flag + " takes no such value; --help lists the options");
   }

@@ -54,6 +54,7 @@ struct Options {
   std::vector<ops::Backend> backends;
   std::string kernels;  ///< path of a library of the user's kernels; empty: none
   std::shared_ptr<const ops::KernelSet> library;  ///< its kernels
+  bool keep_unreplaced = false;                   ///< times rows whose kernels replace nothing
   std::vector<Cache> caches;                      ///< of op rows
   Mkl mkl = Mkl::kStock;
   Malloc malloc = Malloc::kStock;
@@ -83,6 +84,7 @@ struct Options {
   MachineCheck machine_check = MachineCheck::kWarn;
   bool models = false;  ///< prints the table of workloads and exits
   bool ops = false;     ///< prints the op types and exits
+  bool version = false;
   bool help = false;
 
   std::string out;      ///< --benchmark_out in JSON, which we write ourselves; else empty
@@ -114,7 +116,7 @@ bool has_gpus(const Options& options, int ranks);
 /// Whether those cores suffice for so many ranks of `threads` threads.
 bool has_cores(const Options& options, int ranks, int threads);
 
-/// The text of --help, at most 100 columns wide.
+/// The text of --help, at most 80 columns wide.
 std::string options_help();
 
 /// Throws UsageError for an argument that is neither ours nor Google Benchmark's; names the option

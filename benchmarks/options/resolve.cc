@@ -10,6 +10,7 @@
 #include "benchmarks/options/options.h"
 #include "benchmarks/options/preset.h"
 #include "fixtures/files/file.h"
+#include "fixtures/files/text.h"
 #include "fixtures/games/ale.h"
 #include "fixtures/machine/cuda_driver.h"
 #include "fixtures/machine/gpus.h"
@@ -135,8 +136,9 @@ void resolve_ranks(Options& options) {
     }
     if (std::none_of(options.threads.begin(), options.threads.end(),
                      [&](int threads) { return has_cores(options, ranks, threads); })) {
-      throw UsageError(flag + "this process may use " + std::to_string(fixtures::usable_cores()) +
-                       " cores, expected one for each thread of each rank on this host");
+      throw UsageError(flag + "this process may use " +
+                       fixtures::counted(fixtures::usable_cores(), "core") +
+                       ", expected one for each thread of each rank on this host");
     }
   }
 }
@@ -272,7 +274,7 @@ bool has_cores(const Options& options, int ranks, int threads) {
 }
 
 void resolve_for_machine(Options& options) {
-  if (options.help || options.models || options.ops) return;
+  if (options.version || options.help || options.models || options.ops) return;
   resolve_launcher(options);
   resolve_gpu(options);
   resolve_devices(options);

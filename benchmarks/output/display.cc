@@ -8,9 +8,13 @@
 #include <iostream>
 #include <string_view>
 
+#include "benchmarks/error.h"
+#include "benchmarks/measure/disturbed.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/preset.h"
+#include "benchmarks/output/terminal/context_summary.h"
 #include "benchmarks/output/terminal/terminal.h"
+#include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -41,18 +45,23 @@ Display::Display(const Options& options, const std::vector<Row>& rows, Progress&
       options_(options),
       progress_(progress) {
   if (!prints_table(options)) return;
-  const std::size_t columns = terminal_columns(STDOUT_FILENO, kMaxColumns);
-  table_.emplace(rows, std::clamp(columns, kMinColumns, kMaxColumns),
-                 uses_colors(options.google_benchmark));
+  columns_ = std::clamp(terminal_columns(STDOUT_FILENO, kMaxColumns), kMinColumns, kMaxColumns);
+  table_.emplace(rows, columns_, uses_colors(options.google_benchmark));
 }
 
 void Display::begin(const Context& context) {
   progress_.wipe();
-  google_benchmarks_.ReportContext(context);
+  if (!table_) {
+    google_benchmarks_.ReportContext(context);
+    return;
+  }
+  for (const auto& line : context_summary(added_context(), columns_)) std::cerr << line << '\n';
 }
 
 void Display::add(const RowResult& result) {
   progress_.finished(result.row->name);
+  if (result.left_out) left_out_[result.row->backend].push_back(result.row);
+  if (!result.runs.empty()) ++measured_;
   if (const auto& run = result.failure) {
     ++failures_;
     std::cerr << run->benchmark_name() << ": failed: " << failure(*run) << '\n';
@@ -64,8 +73,29 @@ void Display::add(const RowResult& result) {
   if (!shown.empty()) print(std::move(shown));
 }
 
+void Display::end() {
+  progress_.wipe();
+  print_left_out();
+  if (has_marks_) std::cout << TerminalTable::kMarkMeans << std::flush;
+  google_benchmarks_.Finalize();
+}
+
+int Display::exit_code() const {
+  if (failures_ > 0) return kBenchmarkFailed;
+  return measured_ == 0 && !left_out_.empty() ? kNothingMatched : kOk;
+}
+
+void Display::print_left_out() const {
+  for (const auto& [backend, rows] : left_out_) {
+    std::cerr << "fathom_bench: left out " << fixtures::counted(std::ssize(rows), "row")
+              << " in which backend:" << backend << " replaces nothing (" << rows.front()->name
+              << "); --fathom_keep_unreplaced times such rows\n";
+  }
+}
+
 void Display::print(std::vector<Run> runs) {
   if (table_) {
+    has_marks_ = has_marks_ || std::any_of(runs.begin(), runs.end(), is_disturbed);
     if (!has_header_) std::cout << table_->header();
     has_header_ = true;
     std::cout << table_->lines(runs) << std::flush;

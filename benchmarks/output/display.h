@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
@@ -19,19 +21,25 @@ class Display final : public ResultSink {
 
   void begin(const Context& context) override;
   void add(const RowResult& result) override;
-  void end() override { google_benchmarks_.Finalize(); }
+  /// Says what was left out, and what the table marks.
+  void end() override;
 
-  int failures() const { return failures_; }
+  int exit_code() const;
 
  private:
   void print(std::vector<RowResult::Run> runs);
+  void print_left_out() const;
 
   benchmark::BenchmarkReporter& google_benchmarks_;
   const Options& options_;
   Progress& progress_;
   std::optional<TerminalTable> table_;
+  std::size_t columns_ = 0;  ///< of table_
   bool has_header_ = false;
+  bool has_marks_ = false;  ///< of disturbed rows in the table
+  int measured_ = 0;
   int failures_ = 0;
+  std::map<std::string, std::vector<const Row*>> left_out_;  ///< by backend
 };
 
 }  // namespace fathom::benchmarks

@@ -72,13 +72,14 @@ ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks) {
   return entries;
 }
 
-std::vector<std::string> peak_doubts(const std::vector<Row>& rows, Peaks& peaks) {
+std::vector<std::string> peak_doubts(const std::vector<Row>& rows, const Peaks& peaks) {
   std::vector<std::string> doubts;
   for (const auto& [name, two] : keys_of(rows)) {
     if (two.device != fixtures::Device::kCpu || two.threads != 2 || !two.precision) continue;
-    if (peaks.of(two).tries == 0) continue;
-    const PeakKey one{two.device, 1, two.precision};
-    const std::string doubt = scaling_doubt(peaks.of(one), peaks.of(two));
+    const Peak* of_two = peaks.find(two);
+    const Peak* of_one = peaks.find({two.device, 1, two.precision});
+    if (of_one == nullptr || of_two == nullptr || of_two->tries == 0) continue;
+    const std::string doubt = scaling_doubt(*of_one, *of_two);
     if (!doubt.empty()) {
       doubts.push_back(std::string("machine: ").append(name).append(": ").append(doubt));
     }

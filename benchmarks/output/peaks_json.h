@@ -18,8 +18,8 @@ std::string peak_text(const Peak& peak, bool flops);
 ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks);
 
 /// A line for each two-thread peak of `rows` that this process measured and that is too low beside
-/// the peak of one thread. Measures the latter.
-std::vector<std::string> peak_doubts(const std::vector<Row>& rows, Peaks& peaks);
+/// the peak of one thread, if that is known.
+std::vector<std::string> peak_doubts(const std::vector<Row>& rows, const Peaks& peaks);
 
 /// The peaks in the context of a --benchmark_out file, by their keys (--fathom_peaks). Throws
 /// UsageError for a file without any.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "benchmarks/output/terminal/terminal.h"
+#include "fixtures/files/text.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -60,8 +61,10 @@ void Progress::start(std::map<std::string, double> expected) {
 
 void Progress::announce() {
   wipe();
-  std::fprintf(stderr, "fathom_bench: %zu rows, about %.0f minutes\n", expected_.size(),
-               std::max(1.0, total_seconds_ / 60));
+  const long minutes = std::max(1L, std::lround(total_seconds_ / 60));
+  std::fprintf(stderr, "fathom_bench: %s, about %s\n",
+               fixtures::counted(std::ssize(expected_), "row").c_str(),
+               fixtures::counted(minutes, "minute").c_str());
 }
 
 void Progress::finished(const std::string& row) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "benchmarks/output/op_type_rows.h"
@@ -52,11 +53,12 @@ void Reporter::ReportRuns(const std::vector<Run>& runs) {
     RowRecord record = std::exchange(records_[place], {});
     pending_ = RowResult{.row = &row,
                          .choice = std::move(record.choice),
+                         .left_out = record.left_out,
                          .repetitions = repetitions(std::move(record.passes))};
     if (record.failure)
       pending_->failure = failed_run(row, runs.front().family_index, *record.failure);
   }
-  if (!pending_->failure) add_runs(runs, *pending_);
+  if (!pending_->failure && !pending_->left_out) add_runs(runs, *pending_);
   if (!has_aggregates(runs)) finish();
 }
 
@@ -69,9 +71,31 @@ void Reporter::pass_on(const RowResult& result) {
   for (auto* sink : sinks_) sink->add(result);
 }
 
+std::vector<std::size_t> Reporter::take_again() {
+  if (pending_) finish();
+  return std::exchange(again_, {});
+}
+
 void Reporter::finish() {
-  pass_on(*pending_);
+  if (!keeps_back(*pending_)) pass_on(*pending_);
   pending_.reset();
+}
+
+bool Reporter::keeps_back(const RowResult& result) {
+  constexpr int kTries = 3;
+  double longest = 0;
+  for (const auto& pass : result.repetitions) longest = std::max(longest, pass.standstill);
+  if (note_ == nullptr || longest == 0 || result.failure) return false;
+  const auto place = static_cast<std::size_t>(result.row - rows_.data());
+  const bool again = ++tries_[place] < kTries;
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%.2g s", longest);
+  note_(result.row->name + ": this process stood still for " + seconds +
+        " while the row was measured (stopped, frozen, or waiting for a disk); " +
+        (again ? "it is measured again after the other rows"
+               : "as in each of " + std::to_string(kTries) + " tries, so its time is too long"));
+  if (again) again_.push_back(place);
+  return again;
 }
 
 Run failed_run(const Row& row, int64_t family, const Failure& why) {

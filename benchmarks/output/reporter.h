@@ -1,8 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
@@ -26,17 +28,30 @@ class Reporter final : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
 
+  /// From then on a row during which the process stood still is kept back for take_again(), at most
+  /// twice. `note` gets a line each time.
+  void repeat_after_standstill(std::function<void(const std::string& line)> note) {
+    note_ = std::move(note);
+  }
+  /// The places of the rows that are to run again.
+  std::vector<std::size_t> take_again();
+
   /// Passes a result that does not come through ReportRuns() to all sinks.
   void pass_on(const RowResult& result);
 
  private:
   void finish();
+  /// Whether the row is to run again, because the process stood still during it.
+  bool keeps_back(const RowResult& result);
 
   std::span<const Row> rows_;
   std::span<RowRecord> records_;
   std::vector<ResultSink*> sinks_;
   std::function<void()> before_;
   std::optional<RowResult> pending_;  ///< waits for its aggregates
+  std::function<void(const std::string& line)> note_;
+  std::map<std::size_t, int> tries_;  ///< by the row's place, of those with a standstill
+  std::vector<std::size_t> again_;
 };
 
 /// A run of `row` without a measurement.

@@ -47,7 +47,8 @@ bool asks_for(const Options& options, ops::Backend backend) {
 }
 
 bool wanted(const Options& options, ops::Backend backend) {
-  return options.backends.empty() || options.explain || asks_for(options, backend);
+  return options.backends.empty() || options.explain || backend == ops::Backend::kLibrary ||
+         asks_for(options, backend);
 }
 
 bool has_library(const Options& options, fixtures::Device device) {

@@ -40,8 +40,8 @@ std::string backend_name(const Options& options, ops::Backend backend);
 /// Whether the options list the backend.
 bool asks_for(const Options& options, ops::Backend backend);
 
-/// Whether there are rows of the backend: the options list it or none, or --fathom_explain needs
-/// the ops of every backend.
+/// Whether there are rows of the backend: the options list it or none, --fathom_explain needs the
+/// ops of every backend, or it is that of --fathom_kernels.
 bool wanted(const Options& options, ops::Backend backend);
 
 /// Whether --fathom_kernels has kernels for the device.

@@ -54,7 +54,8 @@ struct Row {
   std::string backend = {};  ///< the token of its name; empty for fixtures
   /// Whether its task changes the process, so that rows after it would measure something else.
   bool own_process = false;
-  std::vector<std::string> switches = {};                      ///< options of that process
+  bool needs_replacement = false;          ///< it is left out where its kernels replace nothing
+  std::vector<std::string> switches = {};  ///< options of that process
   std::function<std::unique_ptr<Task>(const Row&)> make = {};  ///< null for a row with ranks
   /// Makes the task of one rank.
   std::function<std::unique_ptr<RankTask>(const Row&, std::shared_ptr<const fixtures::Group>)>
@@ -86,6 +87,11 @@ std::vector<Row> collective_rows(const Options& options);
 /// matches a part of the full name; a leading '-' keeps the rows that do not match. Throws
 /// UsageError.
 std::vector<Row> filtered(const std::vector<Row>& rows, const std::string& filter);
+
+/// A line for each value on the command line, as of --fathom_backend or --fathom_kernels, that none
+/// of the `chosen` of `all` rows has. Not for what the filter names itself.
+std::vector<std::string> unused_values(const Options& options, const std::vector<Row>& all,
+                                       const std::vector<Row>& chosen, const std::string& filter);
 
 /// Why a vendor's library refuses ops of a row's type and pass; empty where it does not.
 using Refusal = std::function<std::string(const ops::ShapeRow& row, const OpOptions& options)>;

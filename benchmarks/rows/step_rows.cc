@@ -129,25 +129,27 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
       name + '/' + std::string(models::name(step.mode)) + token("device", step.device);
   const std::string tail =
       token("batch", step.batch) + token("precision", step.precision) + token("backend", on);
-  add_rows(rows, options, head, tail,
-           {.device = step.device,
-            .precision = step.precision,
-            .backend = on,
-            .own_process = kernels != nullptr,
-            .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
-            .make =
-                [&workload, step, graph, kernels, recorded](const Row& row) {
-                  const bool chooses = kernels != nullptr && kernels->chooses;
-                  return make_model_task(workload, step, graph, kernels,
-                                         chooses ? recorded->find(row) : nullptr);
-                },
-            .rates = {.flops = true,
-                      .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
-            .profiling = profiling(options),
-            .memory = measures_memory ? memory : std::function<Counters()>{},
-            .cuda_graph = graph,
-            .cost = rough_cost(workload, step),
-            .step = StepName{name, step.mode}});
+  add_rows(
+      rows, options, head, tail,
+      {.device = step.device,
+       .precision = step.precision,
+       .backend = on,
+       .own_process = kernels != nullptr,
+       .needs_replacement = kernels != nullptr && !kernels->chooses && !options.keep_unreplaced,
+       .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
+       .make =
+           [&workload, step, graph, kernels, recorded](const Row& row) {
+             const bool chooses = kernels != nullptr && kernels->chooses;
+             return make_model_task(workload, step, graph, kernels,
+                                    chooses ? recorded->find(row) : nullptr);
+           },
+       .rates = {.flops = true,
+                 .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
+       .profiling = profiling(options),
+       .memory = measures_memory ? memory : std::function<Counters()>{},
+       .cuda_graph = graph,
+       .cost = rough_cost(workload, step),
+       .step = StepName{name, step.mode}});
   if (step.mode == models::Mode::kInfer || backend != Backend::kTorch) return;
   const auto bucket_bytes = static_cast<int64_t>(options.bucket_mb * (1 << 20));
   add_rank_rows(rows, options, head, tail,

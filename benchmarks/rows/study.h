@@ -18,8 +18,8 @@ void resolve_study(Options& options);
 std::vector<Row> study_rows(const Options& options);
 
 /// Estimates the seconds that each row takes, set-up and check included, from its FLOPs and bytes.
-/// Measures the peaks that the estimate needs.
+/// Uses the peaks that are known; a row without one counts as a second.
 std::map<std::string, double> expected_seconds(const std::vector<Row>& rows, int repetitions,
-                                               Peaks& peaks);
+                                               const Peaks& peaks);
 
 }  // namespace fathom::benchmarks

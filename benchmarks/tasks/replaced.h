@@ -18,4 +18,9 @@ inline std::string replaced(const ops::KernelSet& kernels, fixtures::Device devi
   return "replaced:" + (text.empty() ? "nothing" : text);
 }
 
+/// Whether a label says that.
+inline bool replaces_nothing(const std::string& label) {
+  return label.find("replaced:nothing") != std::string::npos;
+}
+
 }  // namespace fathom::benchmarks

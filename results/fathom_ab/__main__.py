@@ -24,6 +24,7 @@ from fathom_runs.arguments import command_line
 from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
 from fathom_runs.source import RunError
+from fathom_runs.words import plural
 
 
 # Options of Google Benchmark that results/ab gives itself, and what to use instead.
@@ -66,7 +67,7 @@ def common(programs):
     rows = [name for name in first if name in others]
     if not rows:
         raise RunError(
-            f"{programs[1].path}: has none of the {len(first)} rows of {programs[0].path}, expected "
+            f"{programs[1].path}: has none of the {plural(len(first), 'row')} of {programs[0].path}, expected "
             "rows with the same names"
         )
     return rows

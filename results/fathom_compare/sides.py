@@ -12,7 +12,7 @@ from fathom_runs.labels import file_labels
 from fathom_runs.peaks import Roof, flops_peak, roof
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
-from fathom_runs.words import listed
+from fathom_runs.words import listed, plural
 
 SIDE = (*MACHINE, "libtorch")  # files of one side agree in these fields of the context
 MAX_FILES = 2  # in a title
@@ -118,7 +118,7 @@ def titles(groups):
 
 def machine(context):
     count = context.get("num_cpus")
-    return title(context) + (f", {count} CPUs" if count else "")
+    return title(context) + (f", {plural(count, 'CPU')}" if count else "")
 
 
 def with_libtorch(context):

@@ -11,11 +11,13 @@ import pathlib
 import sys
 
 from fathom_export import bencher, counters, lnt, medians
+from fathom_export.by import FIELDS, MEAN, timed_by
 from fathom_runs.arguments import command_line
-from fathom_runs.benchmarks import read
+from fathom_runs.benchmarks import disturbed, read
+from fathom_runs.names import kind
 from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import RunError
-from fathom_runs.words import plural
+from fathom_runs.words import disturbed_words, plural
 
 FORMS = {
     "medians": (
@@ -34,15 +36,24 @@ def main():
     try:
         expect_distinct(arguments.output, [arguments.file])
         found = read(arguments.file)
-        made = form.document(found.context, found.measured, arguments)
+        timed = [timed_by(arguments.by, benchmark) for benchmark in found.measured]
+        made = form.document(found.context, timed, arguments)
         replace(arguments.output, json.dumps(made, indent=1, allow_nan=False) + "\n")
     except RunError as error:
         print(f"export: {error}", file=sys.stderr)
         return 2
+    if words := disturbed_words(*(disturbed_of(found.measured, one) for one in ("step", "op"))):
+        has_other = arguments.form != "counters" and arguments.by == MEAN
+        advice = " --by=min_us exports the fastest sample." if has_other else ""
+        print(f"export: {arguments.file}: {words}{advice}", file=sys.stderr)
     # A pipe may be stdout; then the reader gets the JSON only.
     stream = sys.stdout if arguments.output.is_file() else sys.stderr
     print(f"{arguments.output}: {summary(made, found.measured, arguments)}", file=stream)
     return 0
+
+
+def disturbed_of(benchmarks, of_kind):
+    return disturbed(one for one in benchmarks if kind(one.name) == of_kind)
 
 
 def summary(made, benchmarks, arguments):
@@ -65,6 +76,15 @@ def parsed():
         adds[name] = forms.add_parser(name, help=words, description=words).add_argument
         adds[name]("file", type=pathlib.Path, metavar="FILE", help="JSON of --benchmark_out")
         adds[name]("-o", dest="output", type=pathlib.Path, metavar="OUT", required=True)
+    for name in FORMS.keys() - {"counters"}:
+        adds[name](
+            "--by",
+            choices=FIELDS,
+            default=MEAN,
+            help="time of a repetition: its mean (real_time, the default), its median sample (p50_us) or its fastest "
+            "sample (min_us). Interference only slows a sample. Rows without samples keep the mean",
+        )
+    parser.set_defaults(by=MEAN)
     adds["counters"]("--counter", required=True, help="a field of docs/results.md")
     adds["bencher"](
         "--counter", action="append", default=[], help="a field to add to the time; repeatable"

@@ -33,6 +33,7 @@ from fathom_gate.verdict import NO_VERDICT, REGRESSION, Rule, Verdicts, judge, t
 from fathom_runs.arguments import command_line, percentage, share
 from fathom_runs.output import expect_distinct, replace
 from fathom_runs.source import EXPECTED, RunError
+from fathom_runs.words import plural
 
 
 FIELDS = (FASTEST, "p50_us", MEAN)
@@ -137,7 +138,7 @@ def chosen(rows, pattern):
     }
     if not matching["times"] and not matching["failed"]:
         raise RunError(
-            f"{rows.path}: --filter={pattern.pattern} matches none of its {len(rows.times)} rows, "
+            f"{rows.path}: --filter={pattern.pattern} matches none of its {plural(len(rows.times), 'row')}, "
             "expected a regular expression for names of rows"
         )
     return with_fields(rows, **matching)

@@ -51,13 +51,8 @@ def notes(run, repeated, failed):
 
 def disturbed(*tables):
     """Returns the number of disturbed rows, and the number for which this is known."""
-    count = known = 0
-    for table in tables:
-        columns = table[["disturbed_steps", "iterations"]].apply(pd.to_numeric, errors="coerce")
-        columns = columns.dropna()
-        count += int((columns.disturbed_steps > columns.iterations / 2).sum())
-        known += len(columns)
-    return count, known
+    flags = pd.concat([table.disturbed.dropna() for table in tables])
+    return int(flags.sum()), len(flags)
 
 
 def short_profiles(run):

@@ -19,7 +19,7 @@ TABLES = {
     "rank_ops": ("Collectives", "All op rows with ranks: each collective, timed separately."),
 }
 # Columns that are too long or not useful on the page.
-HIDDEN = {"name", "iterations", "steps_per_sample"}
+HIDDEN = {"name", "iterations", "steps_per_sample", "disturbed"}
 # If all rows agree in these columns, the values stand above the table instead.
 SETTING = ("file", "device", "threads", "ranks", "precision", "cache", "backend")
 

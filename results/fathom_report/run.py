@@ -18,7 +18,16 @@ from fathom_runs.source import RunError, text_of
 
 # Columns in reading order. These columns always exist; unknown values are NaN.
 TIMES = ["us", "flops", "flops_pct_peak"]
-DETAILS = ["cpu_us", "min_us", "p50_us", "p95_us", "disturbed_steps", "first_step_us", "iterations"]
+DETAILS = [
+    "cpu_us",
+    "min_us",
+    "p50_us",
+    "p95_us",
+    "disturbed",
+    "disturbed_steps",
+    "first_step_us",
+    "iterations",
+]
 DETAILS += ["steps_per_sample", "gpu_time_us", "peak_memory_bytes", "label"]
 STEP = ["name", "workload", "mode", "device", "threads", "batch", "precision", "backend"]
 STEPS = [
@@ -92,7 +101,8 @@ def read(paths):
             if table is not None:
                 key = (one.name, *of_file.values())
                 repeated += key in table
-                table[key] = row_of(path, one, found.catalogue) | of_file
+                known = {"disturbed": one.is_disturbed}
+                table[key] = row_of(path, one, found.catalogue) | known | of_file
     if not contexts:
         raise RunError(
             "found only files of --fathom_samples, expected a JSON file of --benchmark_out, too; "

@@ -5,6 +5,7 @@ import statistics
 from dataclasses import dataclass
 
 from fathom_runs.catalogue import Catalogue, catalogue_of
+from fathom_runs.disturbed import is_disturbed
 from fathom_runs.entries import (
     MICROSECONDS,
     STANDARD_FIELDS,
@@ -14,6 +15,7 @@ from fathom_runs.entries import (
     reason_of,
 )
 from fathom_runs.names import is_fathom_row
+from fathom_runs.percentiles import bounded
 from fathom_runs.source import EXPECTED, RunError, document, text_of
 from fathom_runs.words import plural
 
@@ -70,9 +72,9 @@ class Benchmark:
 
     @property
     def is_disturbed(self):
-        """Whether more than half of the timed steps were disturbed. None if that is unknown."""
-        disturbed, steps = self.median("disturbed_steps"), self.steps
-        return None if disturbed is None or steps is None else disturbed > steps / 2
+        """Whether half of the repetitions or more are disturbed. None if that is unknown."""
+        known = [flag for flag in map(is_disturbed, self.entries) if flag is not None]
+        return 2 * sum(known) >= len(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def parsed(path, text):
         if not is_measured(entry):
             failed[name] = reason_of(entry)
         elif entry.get("run_type") != "aggregate":
-            repetitions.setdefault(name, []).append(checked(path, entry))
+            repetitions.setdefault(name, []).append(bounded(checked(path, entry)))
         elif entry.get("aggregate_name") == "median":
             medians[name] = [checked(path, entry)]
     found = medians | repetitions

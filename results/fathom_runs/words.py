@@ -51,8 +51,9 @@ def disturbed_words(steps, ops=(0, 0)):
     if not parts:
         return ""
     return (
-        f"{listed(parts)} {'was' if steps[0] + ops[0] == 1 else 'were'} disturbed: during more than half of the "
-        "timed steps, another process or the hypervisor took CPU time (disturbed_steps). These times may be too long."
+        f"{listed(parts)} {'was' if steps[0] + ops[0] == 1 else 'were'} disturbed: others took over 5 % of the time of "
+        "each thread, or time from half of the steps (stolen_us, waiting_us, standstill_us, disturbed_steps). These "
+        "times may be too long."
     )
 
 

@@ -232,6 +232,35 @@ std::size_t matches(const std::string& filter) {
   return filtered(make_rows(parsed({})), filter).size();
 }
 
+std::vector<std::string> unused(const std::vector<std::string>& arguments,
+                                const std::string& filter) {
+  const Options options = parsed(arguments);
+  const auto all = make_rows(options);
+  return unused_values(options, all, filtered(all, filter), filter);
+}
+
+TEST(UnusedValues, AreThoseThatNoChosenRowHas) {
+  const auto lines = unused({"--fathom_device=cpu", "--fathom_backend=torch,native"}, "^vgg/train");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0],
+            "--fathom_backend=native: no row that runs has backend:native; "
+            "--benchmark_filter=^vgg/train leaves those out");
+  EXPECT_TRUE(unused({"--fathom_device=cpu", "--fathom_backend=torch"}, "^vgg/train").empty());
+}
+
+TEST(UnusedValues, OfRanksAreNamed) {
+  const auto lines =
+      unused({"--fathom_device=cpu", "--fathom_threads=1", "--fathom_ranks=1"}, "^vgg/infer");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with("--fathom_ranks=1: no row that runs has ranks:1; ")) << lines[0];
+}
+
+TEST(UnusedValues, AreNotThoseThatTheFilterIsAbout) {
+  EXPECT_TRUE(
+      unused({"--fathom_device=cpu", "--fathom_backend=torch,native"}, "^op/.*backend:native/")
+          .empty());
+}
+
 TEST(Filter, SearchesTheFullName) {
   EXPECT_GT(matches("vgg/train"), 0U);
   EXPECT_EQ(matches("/process_time/real_time$"), matches(""));

@@ -176,6 +176,45 @@ TEST_F(Reports, HaveRowsOfOpTypesAfterRepetitionsAndAggregates) {
   EXPECT_DOUBLE_EQ(sink.results.back().runs[5].real_accumulated_time / 2, 7.5e-6);
 }
 
+/// A row whose process stood still is kept back twice, then passed on as it is.
+TEST_F(Reports, RepeatARowAfterAStandstill) {
+  std::vector<std::string> notes;
+  reporter.repeat_after_standstill([&](const std::string& line) { notes.push_back(line); });
+  for (int again = 0; again < 3; ++again) {
+    records[1].passes = {pass(3)};
+    records[1].passes[0].standstill = 1.25;
+    reporter.ReportRuns(repeated(1, 1));
+    EXPECT_EQ(sink.results.size(), again < 2 ? 0U : 1U);
+    const auto places = reporter.take_again();
+    EXPECT_EQ(places, again < 2 ? std::vector<std::size_t>{1} : std::vector<std::size_t>{});
+  }
+  ASSERT_EQ(notes.size(), 3U);
+  EXPECT_NE(notes[0].find("second: this process stood still for 1.2 s"), std::string::npos);
+  EXPECT_NE(notes[0].find("measured again"), std::string::npos) << notes[0];
+  EXPECT_EQ(notes[2].find("measured again"), std::string::npos) << notes[2];
+}
+
+TEST_F(Reports, TakeAStandstillInAnyRepetitionForOne) {
+  reporter.repeat_after_standstill([](const std::string&) {});
+  records[0].passes = {pass(3), pass(3)};
+  records[0].passes[0].standstill = 1;
+  reporter.ReportRuns(repeated(0, 2));
+  reporter.ReportRuns(mean(0, 2));
+  EXPECT_TRUE(sink.results.empty());
+  EXPECT_EQ(reporter.take_again(), std::vector<std::size_t>{0});
+}
+
+TEST_F(Reports, HaveNoRunsOfARowThatIsLeftOut) {
+  auto runs = repeated(0, 2);
+  for (auto& run : runs) fail(run, "left out");
+  records[0].left_out = true;
+  reporter.ReportRuns(runs);
+  ASSERT_EQ(sink.results.size(), 1U);
+  EXPECT_TRUE(sink.results[0].left_out);
+  EXPECT_TRUE(sink.results[0].runs.empty());
+  EXPECT_FALSE(sink.results[0].failure);
+}
+
 TEST_F(Reports, HaveFiniteCountersOnly) {
   auto runs = repeated(0, 1);
   runs[0].counters["flops"] = 1;

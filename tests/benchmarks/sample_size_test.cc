@@ -77,5 +77,13 @@ TEST(GpuBusy, LeavesTheRestOfATimedStepToTheFramework) {
   EXPECT_NEAR(profile.ops.ops[1].seconds, 0, 1e-12);
 }
 
+/// 0.5^5 and 0.95^59 are the first powers of at most 0.05.
+TEST(Samples, BoundAMedianFrom5OnAndA95thPercentileFrom59On) {
+  EXPECT_FALSE(bound_percentile(4, 0.50));
+  EXPECT_TRUE(bound_percentile(5, 0.50));
+  EXPECT_FALSE(bound_percentile(58, 0.95));
+  EXPECT_TRUE(bound_percentile(59, 0.95));
+}
+
 }  // namespace
 }  // namespace fathom::benchmarks

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "benchmarks/error.h"
+#include "benchmarks/output/peaks_json.h"
 #include "models/table.h"
 #include "tests/benchmarks/parsed_options.h"
 
@@ -110,6 +111,16 @@ TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
   const auto repeated = expected_seconds(rows(), /*repetitions=*/5, peaks);
   EXPECT_GT(repeated.at(large), 2 * all.at(large));
   EXPECT_LT(repeated.at(large), 5 * all.at(large)) << "it is set up once";
+}
+
+TEST(ExpectedSeconds, UseThePeakOfAllRanksOfAHostAndMeasureNone) {
+  Row row{.name = "of ranks", .threads = 1, .ranks = 2, .ranks_here = 2};
+  row.cost = ops::Cost{.flops = 6e12, .bytes = 0};
+  Peaks peaks({{flops_peak_name(row.device, 2, row.precision), {.rate = 1e12, .from = "a test"}}});
+  EXPECT_GT(expected_seconds({row}, /*repetitions=*/1, peaks).at("of ranks"), 10);
+  EXPECT_EQ(peaks.find({row.device, 1, row.precision}), nullptr);
+  EXPECT_TRUE(peak_doubts({row}, peaks).empty());
+  EXPECT_EQ(peaks.find({row.device, 1, row.precision}), nullptr);
 }
 
 /// A peak is unknown where a GPU's memory does not suffice.

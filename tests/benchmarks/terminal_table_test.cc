@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <sstream>
 #include <string>
 
+#include "benchmarks/output/terminal/context_summary.h"
 #include "benchmarks/output/terminal/number_text.h"
 #include "tests/benchmarks/parsed_options.h"
 
@@ -151,6 +153,37 @@ TEST(TerminalTable, GivesALongNameALineOfItsOwn) {
   EXPECT_LE(text[1].size(), 120U);
 }
 
+TEST(TerminalTable, CutsANameThatIsLongerThanTheTerminalAtItsSlashes) {
+  const std::vector<Row> rows{op(std::string(60, 'x'), "torch")};
+  const TerminalTable table(rows, 80, /*color=*/false);
+  const auto text = lines(table.lines({run(rows[0], 1)}));
+  ASSERT_EQ(text.size(), 3U);
+  EXPECT_EQ(text[0], "op/matmul/vgg/" + std::string(60, 'x') + "/");
+  EXPECT_EQ(text[1], "  forward");
+}
+
+TEST(TerminalTable, MarksDisturbedRows) {
+  const std::vector<Row> rows{step("2", "8")};
+  const TerminalTable table(rows, 80, /*color=*/false);
+  ReportedRun quiet = run(rows[0], 0.25);
+  ReportedRun disturbed = quiet;
+  quiet.counters["waiting_us"] = 0.09 * 0.25e6;
+  disturbed.counters["waiting_us"] = 0.11 * 0.25e6;  // of two threads
+  const auto text = lines(table.lines({quiet, disturbed}));
+  EXPECT_EQ(text.at(0).find('*'), std::string::npos);
+  EXPECT_NE(text.at(1).find("250.0 ms* "), std::string::npos) << text[1];
+  for (const auto& line : lines(TerminalTable::kMarkMeans)) EXPECT_LE(line.size(), 80U);
+}
+
+TEST(TerminalTable, LeavesOutColumnsThatATerminalHasNoRoomFor) {
+  const std::vector<Row> rows{step("1", "8"), step("2", "16")};
+  const auto titles = [&](std::size_t width) {
+    return words(lines(TerminalTable(rows, width, /*color=*/false).header()).at(3));
+  };
+  EXPECT_EQ(titles(120).back(), "iterations");
+  EXPECT_EQ(titles(80), (Words{"name", "threads", "batch", "time", "cores", "items/s", "FLOP/s"}));
+}
+
 TEST(TerminalTable, ColorsRowsOnly) {
   const std::vector<Row> rows{step("1", "8")};
   const TerminalTable table(rows, 120, /*color=*/true);
@@ -158,18 +191,40 @@ TEST(TerminalTable, ColorsRowsOnly) {
   EXPECT_TRUE(table.lines({run(rows[0], 1)}).starts_with("\033[0;32mvgg/train\033[m "));
 }
 
-TEST(TerminalTable, FitsEveryRowOfTheProgramInto120Columns) {
-  const auto rows = make_rows(parsed({"--fathom_device=cpu", "--fathom_threads=1",
-                                      "--fathom_cache=hot,cold", "--fathom_precision=fp32,bf16"}));
-  const TerminalTable table(rows, 120, /*color=*/false);
-  for (const auto& line : lines(table.header())) EXPECT_LE(line.size(), 120U) << line;
-  for (const auto& row : rows) {
-    ReportedRun measured = run(row, 0.1234);
-    for (const char* counter : {"items_per_second", "flops", "flops_pct_peak", "bytes_pct_peak"}) {
-      measured.counters[counter] = 123456;
+TEST(TerminalTable, FitsEveryRowOfTheProgramIntoItsColumns) {
+  auto rows = make_rows(parsed({"--fathom_device=cpu", "--fathom_threads=1",
+                                "--fathom_cache=hot,cold", "--fathom_precision=fp32,bf16"}));
+  rows[0].profiling = Profiling::kOpTypes;
+  for (const std::size_t columns : {80, 120}) {
+    const TerminalTable table(rows, columns, /*color=*/false);
+    for (const auto& line : lines(table.header())) EXPECT_LE(line.size(), columns) << line;
+    for (const auto& row : rows) {
+      ReportedRun measured = run(row, 0.1234);
+      for (const char* counter : {"items_per_second", "flops", "flops_pct_peak", "bytes_pct_peak",
+                                  "pct_of_step", "calls_per_step", "waiting_us"}) {
+        measured.counters[counter] = 123456;
+      }
+      for (const auto& line : lines(table.lines({measured}))) EXPECT_LE(line.size(), columns);
     }
-    for (const auto& line : lines(table.lines({measured}))) EXPECT_LE(line.size(), 120U) << line;
   }
+}
+
+TEST(ContextSummary, HasFiveLinesAtMost) {
+  std::map<std::string, std::string> context{{"fathom_version", "0.1.0"},
+                                             {"git_commit", std::string(40, 'a') + "-dirty"},
+                                             {"libtorch", "2.11.0"},
+                                             {"onednn", "3.2.0"},
+                                             {"cpu", std::string(90, 'C')}};
+  for (int threads = 1; threads <= 128; threads *= 2) {
+    const std::string n = std::to_string(threads);
+    context["peak_flops_cpu_threads" + n + "_fp32"] = "118.2 GFLOP/s, oneDNN GEMM, 3 tries";
+    context["peak_bytes_cpu_threads" + n] = "20.1 GB/s, read";
+  }
+  const auto text = context_summary(context, 80);
+  EXPECT_EQ(text.size(), 5U);
+  for (const auto& line : text) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_EQ(text.at(0), "fathom_bench 0.1.0 at aaaaaaaaaa-dirty, LibTorch 2.11.0, oneDNN 3.2.0");
+  EXPECT_TRUE(text.at(2).starts_with("peaks 1 thread: 20.1 GB/s; ")) << text.at(2);
 }
 
 }  // namespace

@@ -58,11 +58,58 @@ def test_backend_selects_the_library(tmp_path, library):
 
 
 @pytest.mark.parametrize("library_of", ["unused", "overload"])
-def test_a_step_that_calls_none_of_its_operators_says_so(tmp_path, library, library_of):
+def test_a_step_that_calls_none_of_its_operators_is_left_out(tmp_path, library, library_of):
     out = tmp_path / "out.json"
     result = run(*ROWS, f"--fathom_kernels={library(library_of)}", f"--benchmark_out={out}")
     assert result.returncode == 0, result.stderr
-    assert measured(out)[STEP + library_of]["label"] == "replaced:nothing"
+    assert STEP + library_of not in measured(out) and STEP + "torch" in measured(out)
+    (line,) = [line for line in result.stderr.splitlines() if "left out" in line]
+    assert line.startswith("fathom_bench: left out ") and "--fathom_keep_unreplaced" in line
+    assert f"in which backend:{library_of} replaces nothing ({STEP}{library_of})" in line
+    assert not pathlib.Path(f"{out}.errors.jsonl").exists()
+
+
+@pytest.mark.parametrize("isolated", [[], ["--fathom_isolate=false"]])
+def test_a_run_of_rows_that_are_left_out_measures_nothing(library, isolated):
+    only = [*QUICK, "--fathom_batch=4", f"--benchmark_filter=^{STEP}unused"]
+    result = run(*only, *isolated, f"--fathom_kernels={library('unused')}")
+    assert result.returncode == 3
+    assert "left out 1 row in which backend:unused replaces nothing" in result.stderr
+
+
+def test_a_step_that_calls_none_of_its_operators_is_kept_on_request(tmp_path, library):
+    out = tmp_path / "out.json"
+    options = [f"--fathom_kernels={library('unused')}", "--fathom_keep_unreplaced"]
+    result = run(*ROWS, *options, f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    assert measured(out)[STEP + "unused"]["label"] == "replaced:nothing"
+    assert "left out" not in result.stderr
+
+
+def test_other_backends_exclude_no_library(tmp_path, library):
+    out = tmp_path / "out.json"
+    options = [f"--fathom_kernels={library('none')}", "--fathom_backend=torch"]
+    result = run(*ROWS, *options, f"--benchmark_out={out}")
+    assert result.returncode == 0, result.stderr
+    assert set(measured(out)) == {row + on for row in (STEP, OP) for on in ("torch", "none")}
+
+
+@pytest.mark.parametrize("rows", ["^fixture/atari_step", f"^{STEP}torch", "^op/softmax/memnet"])
+def test_a_filter_without_rows_of_the_library_is_a_line(library, rows):
+    path = library("none")
+    only = [*QUICK, f"--benchmark_filter={rows}", "--fathom_batch=4", f"--fathom_kernels={path}"]
+    result = run(*only)
+    assert result.returncode == 0
+    lines = [line for line in result.stderr.splitlines() if "--fathom_kernels" in line]
+    assert lines == [
+        f"fathom_bench: --fathom_kernels={path}: no row that runs has backend:none; "
+        f"--benchmark_filter={rows} leaves those out"
+    ]
+
+
+def test_isolated_rows_of_others_do_not_miss_the_library(library):
+    result = run(*ROWS, "--fathom_isolate", f"--fathom_kernels={library('none')}")
+    assert result.returncode == 0 and "no row that runs" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -87,15 +134,21 @@ def test_a_faulty_kernel_fails_its_rows_only(tmp_path, library, fault, of_step, 
 @pytest.mark.parametrize(
     "path, message",
     [
-        ("/nonexistent/libmine.so", "No such file or directory"),
         ("mine.so", "expected a file name lib<name>.so"),
         ("libmy kernel.so", "the name my kernel has characters other than"),
         ("libonednn.so", "the name onednn is that of another backend"),
         ("libtuned.so", "the name tuned is that of another backend"),
     ],
 )
-def test_a_path_that_cannot_be_used_is_one_line(path, message):
-    assert message in refusal(path)
+def test_a_name_that_cannot_be_used_is_one_line(tmp_path, path, message):
+    assert message in refusal(shutil.copy(FAULTY_KERNELS, tmp_path / path))
+
+
+@pytest.mark.parametrize(
+    "path", ["/nonexistent/libmine.so", "no/file.so", "no/mine", "libonednn.so"]
+)
+def test_a_missing_file_is_missing_under_any_name(path):
+    assert refusal(path).endswith(": No such file or directory")
 
 
 @pytest.mark.parametrize(
@@ -193,20 +246,43 @@ def test_the_example_takes_no_other_libtorch_than_the_one_named(tmp_path):
     assert f"No lib/libtorch_cpu.so in '{tmp_path}/nothing'" in " ".join(result.stderr.split())
 
 
-def test_the_example_builds_and_pools_in_whole_models(tmp_path):
+@pytest.fixture(name="examples", scope="module")
+def built_examples(tmp_path_factory):
+    """The folder of libmy_kernel.so and libmy_product.so."""
+    folder = tmp_path_factory.mktemp("examples")
+    source = ROOT / "examples/my_kernel"
     subprocess.run(
-        ["cmake", "-S", ROOT / "examples/my_kernel", "-B", tmp_path, f"-DTorch_ROOT={torch()}"],
+        ["cmake", "-S", source, "-B", folder, f"-DTorch_ROOT={torch()}"],
         check=True,
         capture_output=True,
     )
-    subprocess.run(["cmake", "--build", tmp_path], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", folder], check=True, capture_output=True)
+    return folder
+
+
+def test_the_example_multiplies_in_whole_models(tmp_path, examples):
+    out = tmp_path / "out.json"
+    steps = ["autoenc/train", "memnet/train"]
+    result = run(
+        *[*QUICK, "--fathom_batch=2"],
+        f"--benchmark_filter=^({'|'.join(steps)}|op/matmul/autoenc)/.*my_product",
+        f"--fathom_kernels={examples / 'libmy_product.so'}",
+        f"--benchmark_out={out}",
+    )
+    assert result.returncode == 0, result.stderr
+    labels = {name.split("/device")[0]: row["label"] for name, row in measured(out).items()}
+    assert all("mm" in label for label in labels.values()) and len(labels) > len(steps)
+    assert labels["autoenc/train"].split()[-1] == "replaced:addmm,mm"
+
+
+def test_the_example_pools_in_whole_models(tmp_path, examples):
     out = tmp_path / "out.json"
     steps = "alexnet/train|inception_v3/infer"
     result = run(
         *["--fathom_device=cpu", "--benchmark_min_time=0.01", "--fathom_batch=2"],
         f"--fathom_threads={cores()}",
         f"--benchmark_filter=^({steps}|op/max_pool/(alexnet|inception_v3))/.*my_kernel",
-        f"--fathom_kernels={tmp_path / 'libmy_kernel.so'}",
+        f"--fathom_kernels={examples / 'libmy_kernel.so'}",
         f"--benchmark_out={out}",
     )
     assert result.returncode == 0, result.stderr

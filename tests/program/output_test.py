@@ -13,7 +13,7 @@ from program import ONE_ROW, PROGRAM, QUICK, WITHOUT_GPU, read_json, run, strict
 
 def test_json_file_is_strict_and_finite(tmp_path):
     out = tmp_path / "out.json"
-    longer = "--benchmark_min_time=0.1"  # five samples for percentiles on a busy machine, too
+    longer = "--benchmark_min_time=0.1"  # 59 samples for percentiles on a busy machine, too
     assert run(*ONE_ROW, longer, f"--benchmark_out={out}").returncode == 0
     (row,) = read_json(out)["benchmarks"]
     assert row["run_type"] == "iteration" and row["time_unit"] == "us" and row["threads"] == 1
@@ -290,3 +290,10 @@ def test_an_update_is_checked_at_each_thread_count(tmp_path):
     for rule in ("rmsprop", "adagrad"):
         updates = [name for name in names if f"/{rule}/" in name]
         assert {name.split("/threads:")[1][0] for name in updates} == {"1", "2"}
+
+
+def test_a_study_of_one_row_says_so_in_the_singular(tmp_path):
+    only = [*QUICK, "--fathom_study=fathom", "--benchmark_filter=^memnet/infer/"]
+    result = run(*only, f"--benchmark_out={tmp_path / 'out.json'}")
+    assert result.returncode == 0
+    assert "fathom_bench: 1 row, about 1 minute\n" in result.stderr

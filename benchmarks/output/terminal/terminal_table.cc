@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "benchmarks/measure/disturbed.h"
 #include "benchmarks/output/terminal/number_text.h"
 
 namespace fathom::benchmarks {
@@ -15,7 +16,7 @@ namespace {
 using Run = TerminalTable::Run;
 
 constexpr std::size_t kGap = 2;            // between columns
-constexpr std::size_t kMinNameWidth = 28;  // a workload's step, or "  op:" and an op type
+constexpr std::size_t kMinNameWidth = 26;  // a workload's step, or "  op:" and an op type
 constexpr std::size_t kWantedNameWidth = 40;
 
 // The colors of Google Benchmark's console.
@@ -73,9 +74,10 @@ std::string percent_text(double share) {
 
 /// Wall-clock time of an iteration. For a variation coefficient a share of the mean.
 std::string time_cell(const Run& run) {
-  if (is_share(run)) return percent_text(run.real_accumulated_time);
+  if (is_share(run)) return percent_text(run.real_accumulated_time) + ' ';
   return time_text(run.real_accumulated_time /
-                   static_cast<double>(std::max<int64_t>(run.iterations, 1)));
+                   static_cast<double>(std::max<int64_t>(run.iterations, 1))) +
+         (is_disturbed(run) ? '*' : ' ');
 }
 
 std::string cores_cell(const Run& run) {
@@ -99,10 +101,33 @@ std::string colored(const std::string& text, const char* color) {
   return std::string("\033[0;3") + color + "m" + text + "\033[m";
 }
 
-std::string joined(const std::vector<std::string>& words) {
+/// The words in lines of at most `width` columns; all but the first are indented.
+std::string wrapped(const std::vector<std::string>& words, std::size_t width) {
   std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
+  std::string line;
+  for (const auto& word : words) {
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      text += line + '\n';
+      line = " ";
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return text + line + '\n';
+}
+
+/// A long name, cut behind a slash where it can be.
+std::vector<std::string> cut(const std::string& name, std::size_t width) {
+  std::vector<std::string> parts;
+  std::string rest = name;
+  while (rest.size() > width) {
+    const std::size_t slash = rest.rfind('/', width - 1);
+    const bool has_slash = slash != std::string::npos && slash > 2;
+    const std::size_t end = has_slash ? slash + 1 : width;
+    parts.push_back(rest.substr(0, end));
+    rest = "  " + rest.substr(end);
+  }
+  parts.push_back(rest);
+  return parts;
 }
 
 bool any(const std::vector<Row>& rows, bool (*has)(const Row&)) {
@@ -122,8 +147,19 @@ TerminalTable::TerminalTable(const std::vector<Row>& rows, std::size_t width, bo
     for (const auto& column : columns_) used += kGap + column.width;
     return used < width_ ? width_ - used : 0;
   };
-  if (room() < std::min(longest, kWantedNameWidth)) columns_.pop_back();  // iterations
+  if (room() < std::min(longest, kWantedNameWidth)) leave_out_column();
+  while (room() < kMinNameWidth && leave_out_column()) {
+  }
   name_width_ = std::clamp(room(), kMinNameWidth, longest);
+}
+
+bool TerminalTable::leave_out_column() {
+  const auto first =
+      std::max_element(columns_.begin(), columns_.end(),
+                       [](const Column& a, const Column& b) { return a.spare < b.spare; });
+  if (first == columns_.end() || first->spare == 0) return false;
+  columns_.erase(first);
+  return true;
 }
 
 void TerminalTable::find_tokens(const std::vector<Row>& rows) {
@@ -154,33 +190,40 @@ void TerminalTable::find_tokens(const std::vector<Row>& rows) {
 
 void TerminalTable::add_columns(const std::vector<Row>& rows) {
   const auto counter = [this](const char* above, const char* title, std::size_t width,
-                              const char* name) {
+                              const char* name, int spare) {
     columns_.push_back({.above = above,
                         .title = title,
                         .width = width,
                         .color = nullptr,
-                        .text = [name](const Run& run) { return counter_cell(run, name); }});
+                        .text = [name](const Run& run) { return counter_cell(run, name); },
+                        .spare = spare});
   };
   columns_.push_back(
-      {.above = {}, .title = "time", .width = 9, .color = kYellow, .text = time_cell});
-  columns_.push_back(
-      {.above = "busy", .title = "cores", .width = 5, .color = nullptr, .text = cores_cell});
+      {.above = {}, .title = "time ", .width = 10, .color = kYellow, .text = time_cell});
+  columns_.push_back({.above = "busy",
+                      .title = "cores",
+                      .width = 5,
+                      .color = nullptr,
+                      .text = cores_cell,
+                      .spare = 3});
   if (any(rows, [](const Row& row) { return !row.op.has_value(); }))
-    counter("", "items/s", 7, "items_per_second");
+    counter("", "items/s", 7, "items_per_second", /*spare=*/2);
   if (any(rows, [](const Row& row) { return row.rates.flops; })) {
-    counter("", "FLOP/s", 6, "flops");
-    counter("% peak", "FLOP/s", 6, "flops_pct_peak");
+    counter("", "FLOP/s", 6, "flops", /*spare=*/4);
+    counter("% peak", "FLOP/s", 6, "flops_pct_peak", /*spare=*/1);
   }
   if (any(rows, [](const Row& row) { return row.rates.bytes; }))
-    counter("% peak", "bytes", 6, "bytes_pct_peak");
+    counter("% peak", "bytes", 6, "bytes_pct_peak", /*spare=*/1);
   if (any(rows, [](const Row& row) { return row.profiling == Profiling::kOpTypes; })) {
-    counter("% of", "step", 6, "pct_of_step");
-    counter("calls", "/step", 6, "calls_per_step");
+    counter("% of", "step", 6, "pct_of_step", /*spare=*/1);
+    counter("calls", "/step", 6, "calls_per_step", /*spare=*/5);
   }
-  columns_.push_back(
-      {.above = {}, .title = "iterations", .width = 10, .color = kCyan, .text = [](const Run& run) {
-         return std::to_string(run.iterations);
-       }});
+  columns_.push_back({.above = {},
+                      .title = "iterations",
+                      .width = 10,
+                      .color = kCyan,
+                      .text = [](const Run& run) { return std::to_string(run.iterations); },
+                      .spare = 6});
 }
 
 std::string TerminalTable::header() const {
@@ -192,8 +235,13 @@ std::string TerminalTable::header() const {
     titles.push_back(column.title);
     total += kGap + column.width;
   }
-  std::string text = "All rows: " + joined(in_all_) + " " + (kNameSuffix + 1) + '\n';
-  if (!in_some_.empty()) text += "All rows that have them: " + joined(in_some_) + '\n';
+  std::vector<std::string> all{"All rows:"};
+  all.insert(all.end(), in_all_.begin(), in_all_.end());
+  all.emplace_back(kNameSuffix + 1);
+  std::string text = wrapped(all, width_);
+  std::vector<std::string> some{"All rows that have them:"};
+  some.insert(some.end(), in_some_.begin(), in_some_.end());
+  if (!in_some_.empty()) text += wrapped(some, width_);
   const std::string rule(total, '-');
   return text + rule + '\n' + line("", above, false) + line("name", titles, false) + rule + '\n';
 }
@@ -205,7 +253,8 @@ std::string TerminalTable::lines(const std::vector<Run>& runs) const {
     for (const auto& column : columns_) cells.push_back(column.text(run));
     std::string name = shown_name(run);
     if (name.size() > name_width_) {
-      text += colored(name, color_ ? kGreen : nullptr) + '\n';
+      for (const auto& part : cut(name, width_))
+        text += colored(part, color_ ? kGreen : nullptr) + '\n';
       name.clear();
     }
     text += line(name, cells, color_);

@@ -1,0 +1,19 @@
+"""Which time of a repetition is exported."""
+
+from dataclasses import replace
+
+from fathom_runs.entries import MICROSECONDS
+
+MEAN = "real_time"  # every row has it
+FIELDS = (MEAN, "p50_us", "min_us")
+
+
+def timed_by(field, benchmark):
+    """The benchmark with this time as its `real_time`. A row of which a repetition lacks it keeps the mean."""
+    if field == MEAN or not all(entry.get(field, 0) > 0 for entry in benchmark.entries):
+        return benchmark
+    entries = [
+        entry | {MEAN: entry[field] / MICROSECONDS[entry["time_unit"]]}
+        for entry in benchmark.entries
+    ]
+    return replace(benchmark, entries=entries)

@@ -1,0 +1,91 @@
+"""A process that is stopped while a row is timed: the row is measured again, or marked."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from program import PROGRAM, QUICK, read_json
+
+STEP = "memnet/infer/device:cpu/threads:1/batch:32/precision:fp32/backend:torch"
+MIN_SECONDS = 2
+STOPPED_SECONDS = 1
+
+
+class Run:
+    """A started run of one row, and the place of its files."""
+
+    def __init__(self, out, *arguments):
+        self.out = out
+        longer = f"--benchmark_min_time={MIN_SECONDS}"
+        only = [*QUICK, longer, f"--benchmark_filter=^{STEP}", "--fathom_machine_check=off"]
+        self.process = subprocess.Popen(
+            [PROGRAM, *only, f"--benchmark_out={self.out}", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().split()
+        return sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+        time.sleep(STOPPED_SECONDS)
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def finish(self):
+        _, errors = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, errors
+        (row,) = read_json(self.out)["benchmarks"]
+        return row, [line for line in errors.splitlines() if "stood still" in line]
+
+
+def quiet_run(out, *arguments):
+    """A row, and the CPU time before its last pass: set-up, warm-up and Google Benchmark's search."""
+    quiet = Run(out, *arguments)
+    used = 0
+    while quiet.process.poll() is None:
+        used = max(used, quiet.cpu_seconds())
+        time.sleep(0.02)
+    row, lines = quiet.finish()
+    assert not lines, "nobody has stopped it"
+    return row, used - row["iterations"] * row["cpu_time"] * 1e-6
+
+
+@pytest.fixture(name="peaks", scope="module")
+def peaks_of_this_machine(tmp_path_factory):
+    """Measured once, because that takes another time in each run."""
+    out = tmp_path_factory.mktemp("peaks") / "out.json"
+    quiet_run(out)
+    return f"--fathom_peaks={out}"
+
+
+def test_a_row_during_which_the_process_was_stopped_is_measured_again(tmp_path, peaks):
+    quiet, before = quiet_run(tmp_path / "quiet.json", peaks)
+    stopped = Run(tmp_path / "out.json", peaks)
+    while stopped.cpu_seconds() < before + 0.3 * MIN_SECONDS:
+        time.sleep(0.01)
+    stopped.stop()
+    row, lines = stopped.finish()
+    (line,) = lines
+    assert line.startswith(f"fathom_bench: {STEP}: this process stood still for ")
+    assert "it is measured again" in line
+    assert "standstill_us" not in row
+    assert row["real_time"] < 1.4 * quiet["real_time"]
+
+
+def test_a_row_that_stands_still_each_time_is_marked(tmp_path, peaks):
+    run = Run(tmp_path / "out.json", peaks)
+    while run.process.poll() is None:
+        time.sleep(0.3)
+        os.kill(run.process.pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        os.kill(run.process.pid, signal.SIGCONT)
+    row, lines = run.finish()
+    assert len(lines) == 3 and "3 tries" in lines[-1]
+    assert row["standstill_us"] > 0.2 * row["real_time"]
