@@ -123,7 +123,7 @@ ninja_status() {
 # lock_builds: waits until this process alone builds in $root/build, and sets $lock. The file says which process that is.
 lock_builds() {
   local file=$root/build/lock holder
-  exec {lock}<>"$file" || fail "cannot write to $root/build"
+  { exec {lock}<>"$file"; } 2>/dev/null || fail "$root/build cannot be written"
   if ! flock -n "$lock"; then
     holder=$(<"$file")
     say "waiting for ${holder:-another process}, which builds in $root/build"
@@ -136,10 +136,10 @@ lock_builds() {
 # the build only if nothing is configured, so that a start without changes is fast, and those in PACKAGES always. Waits for
 # another process that builds only if there is something to do.
 set_up() {
-  local preset=$1 target=$2 lock source
+  local preset=$1 target=$2 lock source error
   shift 2
   build=$root/build/$preset
-  mkdir -p "$build" || fail "cannot write to $root"
+  error=$(mkdir -p "$build" 2>&1) || fail "$error"
   if [[ -e $build/CMakeCache.txt ]]; then
     source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
     [[ -z $source || $source -ef $root ]] || # Ninja would build the other folder's sources

@@ -25,6 +25,7 @@ from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH, kind, setting, tokens
+from fathom_runs.program import run
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
 from fathom_runs.steps import CALLS, step_ops
@@ -145,4 +146,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

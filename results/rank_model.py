@@ -21,6 +21,7 @@ from fathom_runs.benchmarks import read
 from fathom_runs.context import title
 from fathom_runs.entries import MICROSECONDS
 from fathom_runs.names import kind, tokens
+from fathom_runs.program import run
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError, unpacked
 from fathom_runs.words import listed
@@ -243,4 +244,4 @@ def microseconds(text):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

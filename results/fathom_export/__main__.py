@@ -13,7 +13,7 @@ import sys
 from fathom_export import bencher, counters, lnt, medians
 from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import read
-from fathom_runs.output import expect_distinct, replace
+from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -39,8 +39,7 @@ def main():
     except RunError as error:
         print(f"export: {error}", file=sys.stderr)
         return 2
-    # A pipe may be stdout; then the reader gets the JSON only.
-    stream = sys.stdout if arguments.output.is_file() else sys.stderr
+    stream = message_stream(arguments.output)
     print(f"{arguments.output}: {summary(made, found.measured, arguments)}", file=stream)
     return 0
 

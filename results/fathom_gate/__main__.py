@@ -20,7 +20,7 @@ from fathom_gate.noise import Noise, between, of_alternating_runs
 from fathom_gate.rows import FASTEST, MEAN, Rows, read, same_machine, shared_block
 from fathom_gate.verdict import Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
-from fathom_runs.output import expect_distinct, replace
+from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import EXPECTED, RunError
 
 
@@ -53,7 +53,8 @@ def main(command=None):
     except RunError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
-    print(terminal.text(found, arguments.all, sys.stdout.isatty()), end="")
+    stream = message_stream(arguments.markdown, arguments.json)
+    print(terminal.text(found, arguments.all, stream.isatty()), end="", file=stream)
     return 1 if found.verdicts.regressed else 0
 
 
