@@ -26,6 +26,10 @@ if(NOT needed MATCHES "libcudart[^]]*\\.so\\.([0-9]+)")
 endif()
 set(FATHOM_TORCH_CUDA ${CMAKE_MATCH_1})
 
+if(FATHOM_CUDA STREQUAL AUTO AND NOT FATHOM_CUDA_WHEELS AND NOT FATHOM_DRIVER)
+  fathom_cuda_off("there is no NVIDIA driver" "-DFATHOM_CUDA=ON builds it for another machine")
+endif()
+
 # nvcc: the user's or a toolkit's, if its major version is that of LibTorch's CUDA, else the pinned wheels'. CMake caches the
 # nvcc that we choose as if the user had given it.
 set(nvcc "")
@@ -41,8 +45,6 @@ if(nvcc)
 elseif(NOT FATHOM_TORCH_CUDA EQUAL 13)
   fathom_cuda_off("LibTorch in ${FATHOM_TORCH_DIR} needs a toolkit of CUDA ${FATHOM_TORCH_CUDA}, and the pinned nvcc is CUDA 13"
     "install the toolkit, or name its nvcc with -DCMAKE_CUDA_COMPILER=FILE")
-elseif(FATHOM_CUDA STREQUAL AUTO AND NOT FATHOM_CUDA_WHEELS AND NOT FATHOM_DRIVER)
-  fathom_cuda_off("there is neither an NVIDIA driver nor a toolkit of CUDA 13" "-DFATHOM_CUDA=ON builds it with the pinned nvcc")
 else()
   fathom_wheels(nvcc "nvcc 13.0 (105 MB)"
     "Start again with network access, install the CUDA toolkit 13, or configure with -DFATHOM_CUDA=OFF." deps)

@@ -74,8 +74,7 @@ gpu_tools() {
 
 # gpu_tools_changed: whether gpu_tools prints something else than when CMake configured $build.
 gpu_tools_changed() {
-  [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]] || return
-  say "the NVIDIA driver, a CUDA toolkit or CUDAHOSTCXX has changed"
+  [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]]
 }
 
 configure() {
@@ -101,33 +100,71 @@ install_wheels() {
     fail "no Python packages:$(cmake_errors /dev/stdin <<<"$errors")"
 }
 
+# must_configure: whether $build is not configured, or for other packages or GPU tools than there are.
+must_configure() {
+  [[ ! -e $build/build.ninja || $root/build/packages.log -nt $build/build.ninja ]] || gpu_tools_changed
+}
+
+# is_built TARGET: whether TARGET in $build is up to date.
+is_built() {
+  [[ $(ninja -C "$build" -n "$1" 2>&1) == *"no work to do"* ]]
+}
+
+# ninja_status: how a build shows its progress: finished and all commands, the time so far and, where Ninja knows it, the
+# remaining time.
+ninja_status() {
+  if printf '%s\n' 1.12 "$(ninja --version)" | sort -VC; then
+    echo '[%f/%t, %w, about %W left] '
+  else
+    echo '[%f/%t, %p, %e s] '
+  fi
+}
+
+# lock_builds: waits until this process alone builds in $root/build, and sets $lock. The file says which process that is.
+lock_builds() {
+  local file=$root/build/lock holder
+  { exec {lock}<>"$file"; } 2>/dev/null || fail "$root/build cannot be written"
+  if ! flock -n "$lock"; then
+    holder=$(<"$file")
+    say "waiting for ${holder:-another process}, which builds in $root/build"
+    flock "$lock"
+  fi
+  echo "process $$ ($0${1+ $*})" >"$file"
+}
+
 # set_up PRESET TARGET [PACKAGES...]: installs, configures and builds what is missing, and sets $build. Checks the packages of
-# the build only if nothing is configured, so that a start without changes is fast, and those in PACKAGES always.
+# the build only if nothing is configured, so that a start without changes is fast, and those in PACKAGES always. Waits for
+# another process that builds only if there is something to do.
 set_up() {
-  local preset=$1 target=$2 lock source
+  local preset=$1 target=$2 lock source error
   shift 2
   build=$root/build/$preset
-  mkdir -p "$build" || fail "cannot write to $root"
-  exec {lock}<"$root/build"
-  flock -n "$lock" || { say "waiting for another process that builds in $root/build"; flock "$lock"; }
+  error=$(mkdir -p "$build" 2>&1) || fail "$error"
   if [[ -e $build/CMakeCache.txt ]]; then
     source=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt")
     [[ -z $source || $source -ef $root ]] || # Ninja would build the other folder's sources
       fail "build/$preset was configured in $source, before it was copied or moved to $root; please run: rm -r ${build@Q}"
   fi
+  if ! must_configure && is_built "$target" && [[ $# == 0 || ! $(missing_packages "$@") ]]; then
+    return
+  fi
+  lock_builds "$preset"
   trap 'say "interrupted; the next start continues from here"; exit 130' INT TERM
   if [[ ! -e $build/build.ninja ]]; then
     install_packages "$root/cmake/packages.txt" "$@"
   elif (($#)); then
     install_packages "$@"
   fi
-  if [[ ! -e $build/build.ninja || $root/build/packages.log -nt $build/build.ninja ]] || gpu_tools_changed; then
+  if must_configure; then
+    ! gpu_tools_changed || say "the NVIDIA driver, a CUDA toolkit or CUDAHOSTCXX has changed"
     configure "$preset"
   fi
-  if [[ $(ninja -C "$build" -n "$target" 2>&1) != *"no work to do"* ]]; then
+  if ! is_built "$target"; then
     say "building build/$preset"
-    (cd "$build" && ninja "$target") >&2 </dev/null || fail "could not build, see above"
+    (cd "$build" && NINJA_STATUS=${NINJA_STATUS-$(ninja_status)} ninja "$target") >&2 </dev/null ||
+      fail "could not build, see above"
   fi
   trap - INT TERM
+  : >"$root/build/lock"
   exec {lock}<&-
 }

@@ -8,18 +8,17 @@ with the version of PyTorch that the program was built with. Prints the bytes of
 the ratio ours / Python's with its range over the rounds.
 """
 
-import argparse
 import json
 import pathlib
 import statistics
-import sys
 import tempfile
 import time
 
-from against_pytorch import ROOT, Failed, line, output
+from against_pytorch import ROOT, line, output
 from eager_steps.ranks import run_on_ranks
-from fathom_runs.arguments import positive
+from fathom_runs.arguments import command_line, positive
 from fathom_runs.benchmarks import read
+from fathom_runs.program import run
 
 WARM_UP = 3
 
@@ -73,9 +72,7 @@ def python_milliseconds(rows, arguments, folder):
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line("against_gloo.py", __doc__)
     parser.add_argument("--ranks", type=positive, default=2)
     parser.add_argument("--workloads", nargs="+", default=["[^/]+"], help="regular expressions")
     parser.add_argument("--rounds", type=positive, default=5)
@@ -100,7 +97,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failed as stopped:
-        sys.exit(str(stopped))
+    run(main)

@@ -10,7 +10,7 @@
 Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
 version of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with
 its range over the rounds. A mode of PyTorch that fails, or does not end within --limit seconds, gets a line that says
-so; the exit code is then 1.
+so; the exit code is then 2.
 
 With --ranks, both average the gradients over that many processes of this host through Gloo, PyTorch's Python with
 DistributedDataParallel. Each process has its share of the CPUs.
@@ -29,16 +29,17 @@ import eager_steps
 from eager_steps.ranks import run_on_ranks
 from eager_steps.step import MODES
 from eager_steps.timing import print_time
-from fathom_runs.arguments import positive
+from fathom_runs.arguments import command_line, positive
 from fathom_runs.benchmarks import read
+from fathom_runs.program import FAILED, run
+from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = pathlib.Path(sys.argv[0]).stem
 
 
-class Failed(Exception):
-    """A program failed. Says which, why and how."""
+class Failed(RunError):
+    """A program failed. Says which, how and why, in one line."""
 
 
 def output(command, limit=None):
@@ -46,17 +47,17 @@ def output(command, limit=None):
     words = " ".join(map(str, command))
     try:
         done = subprocess.run(
-            list(map(str, command)), capture_output=True, text=True, timeout=limit
+            list(map(str, command)), capture_output=True, text=True, errors="replace", timeout=limit
         )
     except OSError as error:
         raise Failed(
-            f"{PROGRAM}: {command[0]}: {error.strerror}, expected a built program (--program)"
+            f"{command[0]}: {error.strerror}, expected a built program (--program)"
         ) from None
     except subprocess.TimeoutExpired:
-        raise Failed(f"{PROGRAM}: not ended in {limit} s: {words}") from None
+        raise Failed(f"not ended in {limit} s: {words}") from None
     if done.returncode:
-        message = "".join(line + "\n" for line in done.stderr.rstrip().splitlines()[-1:])
-        raise Failed(f"{message}{PROGRAM}: exit code {done.returncode} of {words}")
+        message = (done.stderr.rstrip().splitlines() or ["no message"])[-1]
+        raise Failed(f"exit code {done.returncode} of {words}: {message}")
     return done.stdout
 
 
@@ -93,9 +94,7 @@ def our_milliseconds(row, arguments, precision):
 
 
 def parsed():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = command_line("against_pytorch.py", __doc__)
     parser.add_argument(
         "rows",
         nargs="+",
@@ -172,7 +171,7 @@ def main():
             run_on_ranks(arguments.ranks, print_time, *of, arguments.threads)
         else:
             print_time(*of, arguments.threads)
-        return
+        return 0
     failed = False
     for row, precision in itertools.product(arguments.rows, arguments.precision):
         ours, theirs = compare(row, precision, arguments)
@@ -184,17 +183,14 @@ def main():
             found |= {"ranks": arguments.ranks} if arguments.ranks else {}
             if isinstance(times, str):
                 failed = True
-                print(f"{about}: failed\n{times}", file=sys.stderr)
+                print(f"against_pytorch: {about}: failed: {times}", file=sys.stderr)
                 continue
             print(f"{about}: {line(ours, times)}", flush=True)
             if arguments.out:
                 arguments.out.write(json.dumps(found | {"pytorch_ms": times}) + "\n")
                 arguments.out.flush()
-    sys.exit(failed)
+    return FAILED if failed else 0
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failed as stopped:
-        sys.exit(str(stopped))
+    run(main)

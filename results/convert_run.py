@@ -17,6 +17,7 @@ import sys
 from fathom_runs.arguments import command_line
 from fathom_runs.catalogue import KEYS
 from fathom_runs.output import replace
+from fathom_runs.program import run
 from fathom_runs.source import RunError, document, text_of, unpacked
 
 OP_TYPES = {"attention": "additive_attention", "rnn": "clipped_relu_rnn"}
@@ -104,4 +105,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -26,6 +26,7 @@ from fathom_runs.benchmarks import read
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.markdown import plain, table_row
 from fathom_runs.names import TORCH, kind, setting, tokens
+from fathom_runs.program import run
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
 from fathom_runs.steps import CALLS, step_ops
@@ -146,4 +147,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

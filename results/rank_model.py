@@ -20,6 +20,7 @@ from fathom_ranks.pairs import pairs
 from fathom_ranks.rows import fewest_ranks, workloads
 from fathom_runs.arguments import bounded, command_line
 from fathom_runs.benchmarks import read
+from fathom_runs.program import run
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
 
@@ -45,15 +46,15 @@ def main():
     arguments = parser.parse_args()
     networks = {gbits: arguments.latency_us or us for gbits, us in NETWORKS.items()}
     try:
-        run = of_file(arguments.file)
+        measured_run = of_file(arguments.file)
         profiled = {path: of_file(path).measured for path in arguments.phases}
         every = [row for rows in profiled.values() for row in rows]
-        found = fewest_ranks(workloads(arguments.file, run.measured, every))
+        found = fewest_ranks(workloads(arguments.file, measured_run.measured, every))
         measured = {path: pairs(path, of_file(path), every) for path in arguments.measured}
     except RunError as error:
         print(f"rank_model: {error}", file=sys.stderr)
         return 2
-    print(page(arguments.file, run.context, found, networks, profiled, measured), end="")
+    print(page(arguments.file, measured_run.context, found, networks, profiled, measured), end="")
     return 0
 
 
@@ -68,4 +69,4 @@ def microseconds(text):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -23,7 +23,7 @@ from fathom_gate.rows import MAX_ROUNDS
 from fathom_runs.arguments import command_line
 from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
-from fathom_runs.source import RunError
+from fathom_runs.source import RunError, shown
 from fathom_runs.words import plural
 
 
@@ -97,7 +97,7 @@ def run(programs, rows, files, rounds, most):
                     record_failure(programs[side], files[side], name, number, reason)
         for side, program in enumerate(programs):
             entries[side] += repetitions(runs[side], index)
-            typed = " ".join([str(program.path), *program.arguments])
+            typed = " ".join([shown(one) for one in (program.path, *program.arguments)])
             context = program.context | added | {"command_line": typed}
             document = {"context": context, "benchmarks": entries[side]}
             replace(files[side], json.dumps(document, indent=1) + "\n")

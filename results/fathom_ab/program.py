@@ -109,6 +109,7 @@ class Program:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=self.limit_seconds,
             )
         except subprocess.TimeoutExpired as error:

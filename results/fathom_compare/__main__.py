@@ -11,7 +11,7 @@ import sys
 
 from fathom_compare import sides
 from fathom_runs.arguments import add_page, command_line
-from fathom_runs.output import expect_distinct
+from fathom_runs.output import expect_distinct, message_stream
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -28,12 +28,15 @@ def main():
     except RunError as error:
         print(f"compare: {error}", file=sys.stderr)
         return 2
+    stream = message_stream(arguments.output)
     for one in comparisons:
         counts = (plural(len(one.steps), "step"), plural(len(one.op_types), "op type"))
         ops = plural(len(one.ops), "op")
-        print(f"{arguments.output}: {one.words}: {', '.join(counts)} and {ops} on both")
+        print(
+            f"{arguments.output}: {one.words}: {', '.join(counts)} and {ops} on both", file=stream
+        )
     for line in missing:
-        print(f"not shown: {line}")
+        print(f"not shown: {line}", file=stream)
     return 0
 
 

@@ -15,7 +15,7 @@ from fathom_export.by import FIELDS, MEAN, timed_by
 from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import disturbed, read
 from fathom_runs.names import kind
-from fathom_runs.output import expect_distinct, replace
+from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import disturbed_words, plural
 
@@ -46,8 +46,7 @@ def main():
         has_other = arguments.form != "counters" and arguments.by == MEAN
         advice = " --by=min_us exports the fastest sample." if has_other else ""
         print(f"export: {arguments.file}: {words}{advice}", file=sys.stderr)
-    # A pipe may be stdout; then the reader gets the JSON only.
-    stream = sys.stdout if arguments.output.is_file() else sys.stderr
+    stream = message_stream(arguments.output)
     print(f"{arguments.output}: {summary(made, found.measured, arguments)}", file=stream)
     return 0
 

@@ -31,7 +31,7 @@ from fathom_gate.rows import (
 from fathom_gate.shift import of_rounds
 from fathom_gate.verdict import NO_VERDICT, REGRESSION, Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
-from fathom_runs.output import expect_distinct, replace
+from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import EXPECTED, RunError
 from fathom_runs.words import plural
 
@@ -66,7 +66,8 @@ def main(command=None):
     except RunError as error:
         print(f"gate: {error}", file=sys.stderr)
         return 2
-    print(terminal.text(found, arguments.all, sys.stdout.isatty()), end="")
+    stream = message_stream(arguments.markdown, arguments.json)
+    print(terminal.text(found, arguments.all, stream.isatty()), end="", file=stream)
     if found.verdicts.exit_code == REGRESSION:
         return 1
     if found.verdicts.exit_code == NO_VERDICT:

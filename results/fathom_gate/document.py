@@ -5,6 +5,7 @@ import math
 
 from fathom_gate import words
 from fathom_gate.shift import percent
+from fathom_runs.source import shown
 
 
 def text(comparison):
@@ -33,7 +34,7 @@ def text(comparison):
 
 def run(rows):
     known = {key: rows.context[key] for key in ("date", "git_commit") if key in rows.context}
-    return {"file": str(rows.path)} | known
+    return {"file": shown(rows.path)} | known
 
 
 def error_rates(found):

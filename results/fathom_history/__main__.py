@@ -11,7 +11,7 @@ import sys
 from fathom_history import folder
 from fathom_history.machines import machines
 from fathom_runs.arguments import add_page, command_line, percentage
-from fathom_runs.output import expect_distinct, replace
+from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -33,7 +33,7 @@ def main():
     for line in refused:
         print(f"history: {line}", file=sys.stderr)
     counts = (plural(len(analyses), "machine"), *page.facts(analyses))
-    print(f"{arguments.output}: {' · '.join(counts)}")
+    print(f"{arguments.output}: {' · '.join(counts)}", file=message_stream(arguments.output))
     return 0
 
 

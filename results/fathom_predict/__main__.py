@@ -16,7 +16,7 @@ from fathom_predict import document, errors, machine, page, run as runs, tables
 from fathom_predict.measure import machine_of
 from fathom_predict.model import Model, Prediction
 from fathom_runs.arguments import command_line
-from fathom_runs.output import expect_distinct, replace
+from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import RunError, unpacked
 
 MARKDOWN, JSON = ".md", ".json"
@@ -49,7 +49,7 @@ def main():
     except RunError as error:
         print(f"predict: {error}", file=sys.stderr)
         return 2
-    print(made, end="")
+    print(made, end="", file=message_stream(arguments.output, arguments.write_machine))
     return 0
 
 

@@ -3,13 +3,14 @@
 import json
 
 from fathom_predict.errors import big, by_pair, median_size, nine_of_ten, worst
+from fathom_runs.source import shown
 
 
 def prediction(found):
     return text(
         {
-            "run": str(found.run_path),
-            "machine": str(found.there_name),
+            "run": shown(found.run_path),
+            "machine": shown(found.there_name),
             "from": found.here.name,
             "to": found.there.name,
             "notes": found.notes,

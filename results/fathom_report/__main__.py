@@ -12,7 +12,7 @@ import sys
 from fathom_report.run import read
 from fathom_runs.arguments import add_page, command_line
 from fathom_runs.beside import SAMPLES, beside
-from fathom_runs.output import expect_distinct
+from fathom_runs.output import expect_distinct, message_stream
 from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
@@ -30,12 +30,14 @@ def main():
         print(f"report: {error}", file=sys.stderr)
         return 2
     steps, ops = len(run.steps) + len(run.rank_steps), len(run.ops) + len(run.rank_ops)
+    stream = message_stream(arguments.output)
     print(
         f"{arguments.output}: {plural(len(figures), 'figure')}, {plural(steps, 'step')}, {plural(ops, 'op')}"
-        + (f"; {3 * len(figures)} files in {arguments.figures}" if arguments.figures else "")
+        + (f"; {3 * len(figures)} files in {arguments.figures}" if arguments.figures else ""),
+        file=stream,
     )
     for needs, group in grouped(missing).items():
-        print(f"not shown: {', '.join(group)}: {needs}")
+        print(f"not shown: {', '.join(group)}: {needs}", file=stream)
     return 0
 
 

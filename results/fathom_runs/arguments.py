@@ -3,29 +3,29 @@
 import argparse
 import math
 import pathlib
-import signal
 import sys
 
 
-def command_line(program, words, **more):
-    """A parser for results/`program`. The help shows `words` with their line breaks.
+class Parser(argparse.ArgumentParser):
+    """Prints one line for wrong usage."""
 
-    From then on, a closed pipe (`| head`) and Ctrl-C end the program without a message, as they end others.
-    """
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    sys.excepthook = without_interrupt
-    return argparse.ArgumentParser(
+    def error(self, message):
+        name = self.prog.removeprefix("results/").partition(" ")[0].removesuffix(".py")
+        line = " ".join(message.splitlines())
+        self.exit(2, f"{name}: {line} ({self.prog} --help shows what is expected)\n")
+
+    def _print_message(self, message, file=None):
+        (file or sys.stderr).write(message or "")  # argparse ignores a full disk
+
+
+def command_line(program, words, **more):
+    """A parser for results/`program`. The help shows `words` with their line breaks."""
+    return Parser(
         prog=f"results/{program}",
         description=words,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **more,
     )
-
-
-def without_interrupt(kind, error, trace):
-    """Prints the traceback of an exception, but none for Ctrl-C."""
-    if not issubclass(kind, KeyboardInterrupt):
-        sys.__excepthook__(kind, error, trace)
 
 
 def add_page(parser, name):

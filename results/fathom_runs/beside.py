@@ -1,10 +1,12 @@
 """Files that fathom_bench writes beside a file of --benchmark_out. All of them may be gzip files."""
 
+import os
+
 from fathom_runs.source import GZIP, unpacked
 
 ERRORS, SAMPLES = ".errors.jsonl", ".samples.jsonl"
-# A killed run can leave `.part`, which was to replace the run.
-SUFFIXES = (ERRORS, ".explain.json", ".kernels.json", SAMPLES, ".part")
+# A killed run can leave `.part`, which was to replace the run, and `.lock`.
+SUFFIXES = (ERRORS, ".explain.json", ".kernels.json", SAMPLES, ".part", ".lock")
 
 
 def beside(path, suffix):
@@ -12,7 +14,7 @@ def beside(path, suffix):
     run = unpacked(path)
     plain = run.with_name(run.name + suffix)
     packed = plain.with_name(plain.name + GZIP)
-    return packed if packed.exists() and not plain.exists() else plain
+    return packed if os.path.exists(packed) and not os.path.exists(plain) else plain
 
 
 def is_beside(path):

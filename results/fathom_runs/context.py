@@ -17,7 +17,7 @@ SETTINGS += ("cuda_driver", "cuda_runtime", "cublas", "cudnn", "compiler", "comp
 SETTINGS += ("cpu_capability", "affinity", "openmp", "malloc", "fathom_malloc", "fathom_mkl")
 SETTINGS += ("fathom_bucket_mb", "fathom_cuda_graph", "fathom_layout", "fathom_replay")
 SETTINGS += ("machine_governor", "machine_turbo", "machine_smt", "machine_cpu_quota")
-SETTINGS += ("machine_huge_pages", "seed", "data", "rom", "library_build_type")
+SETTINGS += ("machine_huge_pages", "seed", "data", "rom")
 SETTINGS += ("cpu_scaling_enabled", *GPU_SETTINGS)
 
 

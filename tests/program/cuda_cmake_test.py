@@ -13,15 +13,17 @@ WHEELS = ROOT / "cmake/wheels"
 
 @pytest.fixture
 def configured(tmp_path):
-    """Includes cmake/<module>.cmake where there is no driver and only the given nvcc. Returns what CMake prints."""
+    """Includes cmake/<module>.cmake where there is only the given nvcc, and no driver unless `driver` is ON. Returns what
+    CMake prints.
+    """
 
-    def run_module(module, nvccs=(), environment=None, **variables):
+    def run_module(module, nvccs=(), environment=None, driver="OFF", **variables):
         script = tmp_path / "script.cmake"
         script.write_text(
             f"""
             list(APPEND CMAKE_MODULE_PATH "{ROOT}/cmake")
             include(GpuTools)
-            set(FATHOM_DRIVER OFF)
+            set(FATHOM_DRIVER {driver})
             set(FATHOM_NVCCS {" ".join(map(str, nvccs))})
             include({module})"""
         )
@@ -66,16 +68,19 @@ def test_each_reason_has_its_own_remedy(configured, torch):
         f"CUDA: off, LibTorch in {without['FATHOM_TORCH_DIR']} is built without CUDA; "
         "-DTorch_ROOT=DIR gives another"
     )
-    assert configured("Cuda", **torch(13)) == (
-        "CUDA: off, there is neither an NVIDIA driver nor a toolkit of CUDA 13; "
-        "-DFATHOM_CUDA=ON builds it with the pinned nvcc"
-    )
     old = torch(12)
     for choice, begin in {"AUTO": "CUDA: off,", "ON": "FATHOM_CUDA=ON, but"}.items():
         assert (
             f"{begin} LibTorch in {old['FATHOM_TORCH_DIR']} needs a toolkit of CUDA 12, and the pinned "
             "nvcc is CUDA 13; install the toolkit, or name its nvcc with -DCMAKE_CUDA_COMPILER=FILE"
-        ) in configured("Cuda", FATHOM_CUDA=choice, **old)
+        ) in configured("Cuda", FATHOM_CUDA=choice, driver="ON", **old)
+
+
+def test_a_toolkit_without_a_driver_builds_nothing_unasked(configured, torch, tmp_path):
+    compiler = nvcc(tmp_path / "toolkit", "13.0")
+    assert configured("Cuda", [compiler], **torch(13)) == (
+        "CUDA: off, there is no NVIDIA driver; -DFATHOM_CUDA=ON builds it for another machine"
+    )
 
 
 def failing_nvcc(folder, log):
@@ -97,6 +102,7 @@ def test_one_host_compiler_is_tried_with_the_flags(
     log = tmp_path / "log"
     compiler = failing_nvcc(tmp_path / "toolkit", log)
     variables = torch(13) | {"CMAKE_CUDA_HOST_COMPILER": setting}
+    variables |= {"driver": "ON"}
     said = configured("Cuda", [compiler], {"CUDAFLAGS": "-a -b"} | environment, **variables)
     assert said == (
         f"CUDA: off, {compiler} cannot compile with {host} (nvcc fatal : no such host); "
@@ -110,11 +116,12 @@ def test_one_host_compiler_is_tried_with_the_flags(
 def test_an_nvcc_that_cmake_chose_is_not_the_users(configured, torch, tmp_path):
     log = tmp_path / "log"
     first, second = (failing_nvcc(tmp_path / name, log) for name in ("a++", "b"))
-    cached = torch(13) | {"CMAKE_CUDA_COMPILER": first}
+    broken = tool(tmp_path / "python", "exit 1")
+    cached = torch(13) | {"CMAKE_CUDA_COMPILER": first, "driver": "ON", "FATHOM_PYTHON": broken}
     assert f"off, {first} cannot" in configured("Cuda", [second], **cached)
     cached["FATHOM_CHOSEN_NVCC"] = first
     assert f"off, {second} cannot" in configured("Cuda", [second], **cached)
-    assert "CUDA: off, there is neither" in configured("Cuda", **cached)
+    assert "Could not install nvcc 13.0" in configured("Cuda", **cached)
 
 
 # --- which LibTorch is installed

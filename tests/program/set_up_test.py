@@ -1,5 +1,6 @@
 """cmake/setup.sh in a scratch project: a copied folder, and tools that do not fit."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -67,3 +68,43 @@ def test_an_error_of_cmake_is_one_line(project):
     assert refused.returncode == 2
     line = refused.stderr.splitlines()[-1]
     assert line.startswith("fathom_bench: could not configure: Could not read presets")
+
+
+def test_a_program_that_is_up_to_date_waits_for_no_build(project):
+    assert start(project).stdout == "original\n"
+    with open(project / "build/lock", "r+", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = start(project)
+    assert (found.stdout, found.stderr) == ("original\n", "")
+
+
+def test_the_process_that_builds_is_named(project):
+    assert start(project).returncode == 0
+    write_program(project, "changed")
+    command = [project / "fathom_bench"]
+    environment = os.environ | {"FATHOM_PRESET": "default"}
+    with open(project / "build/lock", "r+", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("process 7 (tests/run default)\n")
+        lock.flush()
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as waiting:
+            line = waiting.stderr.readline()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert waiting.communicate(timeout=300)[0] == "changed\n"
+    assert "waiting for process 7 (tests/run default), which builds in" in line
+
+
+def test_a_build_names_itself_in_the_lock(project):
+    (project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(trial LANGUAGES NONE)\n"
+        "add_custom_target(fathom_bench COMMAND cp ../lock . && false)\n"
+    )
+    assert start(project).returncode == 2
+    named = (project / "build/default/lock").read_text()
+    assert named.startswith("process ") and named.endswith("/fathom_bench default)\n")
+
+
+def test_a_build_shows_its_share_and_time(project):
+    assert "[2/2, 100%, " in start(project).stderr or " left] " in start(project).stderr

@@ -68,7 +68,7 @@ def test_every_all_reduce_is_compared():
 
 def test_a_program_that_fails_is_named():
     result = starts(sys.executable)(ROOT / "results/against_gloo.py", "--program", "/bin/false")
-    assert result.returncode == 1 and result.stdout == ""
+    assert result.returncode == 2 and result.stdout == ""
     assert result.stderr.startswith("against_gloo: exit code 1 of /bin/false --benchmark_filter=")
 
 
