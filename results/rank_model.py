@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from fathom_runs.arguments import bounded, command_line
 from fathom_runs.benchmarks import read
-from fathom_runs.context import title
+from fathom_runs.context import described
 from fathom_runs.entries import MICROSECONDS
 from fathom_runs.names import kind, tokens
 from fathom_runs.rows import expect_names
@@ -191,7 +191,7 @@ def assumed(gradients, count):
 
 
 def page(path, context, found, networks):
-    facts = [title(context)]
+    facts = [described(context)]
     facts += [f"{words} {str(context[key])[:10]}" for key, words in FACTS.items() if key in context]
     text = PAGE.format(
         source=", ".join(facts),
