@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,6 +83,7 @@ Options resolved_options(int argc, char** argv) {
 /// Passes the remaining arguments to Google Benchmark. Throws UsageError for one that it does not
 /// know.
 void initialize_google_benchmark(Options& options, char* program) {
+  write_min_time(options.google_benchmark);
   std::vector<char*> arguments{program};
   for (auto& argument : options.google_benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
@@ -148,6 +150,21 @@ ContextEntries checked_machine(const Options& options) {
     options.data.warn(line);
   }
   return entries;
+}
+
+/// The peaks of --fathom_peaks and of an earlier run, which must agree: the rows of one file are
+/// compared with one peak each.
+std::map<std::string, Peak> known_peaks(const Options& options, const EarlierRun& earlier) {
+  if (options.peaks.empty()) return earlier.peaks;
+  auto peaks = read_peaks(options.peaks, context(options));
+  for (const auto& [key, peak] : earlier.peaks) {
+    const auto [own, is_new] = peaks.emplace(key, peak);
+    if (!is_new && own->second.rate != peak.rate) {
+      throw UsageError("--fathom_peaks=" + options.peaks + ": " + key + " differs from that of " +
+                       options.out + ", which --fathom_resume continues; leave it out");
+    }
+  }
+  return peaks;
 }
 
 /// Leaves out entries with an empty value, which are unknown or not given.
@@ -244,13 +261,19 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   }
   EarlierRun earlier;
   std::vector<Row> rows = chosen;
+  const ContextEntries machine = checked_machine(options);
+  const auto described = [&] {
+    ContextEntries entries = context(options);
+    entries.insert(entries.end(), machine.begin(), machine.end());
+    for (const auto& entry : crew ? crew->context() : ContextEntries{}) entries.push_back(entry);
+    return entries;
+  };
   if (options.resume) {
-    earlier = read_earlier_run(options.out, context(options));
+    earlier = read_earlier_run(options.out, described());
     rows = unfinished(chosen, earlier, options.out);
     if (rows.empty()) return kOk;
   }
-  Peaks peaks = options.peaks.empty() ? Peaks() : Peaks(read_peaks(options.peaks));
-  const ContextEntries machine = checked_machine(options);
+  Peaks peaks(known_peaks(options, earlier));
   Explainer explainer(rows);
   Display display(options, rows, progress);
   OutputFiles files(options, std::move(earlier));
@@ -260,9 +283,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   std::vector<RowRecord> records(rows.size());
   Reporter reporter(rows, records, sinks, [&] {
     progress.note("measuring this machine's peaks");
-    add_context(context(options));
-    add_context(machine);
-    if (crew) add_context(crew->context());
+    add_context(described());
     add_context(peak_context(chosen, peaks));
     if (options.machine_check != MachineCheck::kOff) {
       for (const auto& line : peak_doubts(chosen, peaks)) options.data.warn(line);

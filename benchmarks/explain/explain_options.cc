@@ -4,6 +4,7 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/preset.h"
+#include "fixtures/machine/cpu_kinds.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -27,7 +28,7 @@ void resolve_explanation(Options& options) {
         "--fathom_explain: not together with --benchmark_filter, it chooses its rows itself");
   }
   options.caches = {Cache::kHot, Cache::kCold};
-  if (options.threads.empty()) options.threads = {fixtures::usable_cores()};
+  if (options.threads.empty()) options.threads = {fixtures::alike_cores()};
   shorten_rows(options);
 }
 

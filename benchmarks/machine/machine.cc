@@ -11,6 +11,7 @@
 #include "benchmarks/machine/gpu/nvml.h"
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
+#include "fixtures/machine/cpu_kinds.h"
 #include "fixtures/machine/cpus.h"
 
 namespace fathom::benchmarks {
@@ -71,6 +72,21 @@ Fact siblings(const fs::path& root) {
   return MachineFact{
       "smt", std::to_string(cpus.size()) + " CPUs on " + std::to_string(cores.size()) + " cores",
       shared ? "threads share cores; use one CPU of each core, as with taskset" : ""};
+}
+
+/// Cores of several speeds, as of big.LITTLE and hybrid CPUs.
+Fact cores(const fs::path& root) {
+  const auto parts = fixtures::cpus_by_speed(fixtures::usable_cpus(), root);
+  if (parts.size() < 2) return std::nullopt;
+  std::string value;
+  for (const auto& part : parts) {
+    value += (value.empty() ? "" : ", ") + std::to_string(part.size()) +
+             (&part == &parts.front() ? " fast (" : " slower (") + fixtures::cpu_list(part) + ")";
+  }
+  return MachineFact{"cores", value,
+                     "threads may run on either; by default rows have as many threads as there are "
+                     "fast CPUs; to use only those: taskset -c " +
+                         fixtures::cpu_list(parts.front())};
 }
 
 Fact quota(const fs::path& root) {
@@ -145,7 +161,7 @@ Fact gpu_clock() {
 
 std::vector<MachineFact> machine_facts(bool with_gpu, const fs::path& root) {
   std::vector<MachineFact> facts;
-  for (const auto& find : {governor, turbo, siblings, quota, huge_pages, others, steal}) {
+  for (const auto& find : {governor, turbo, cores, siblings, quota, huge_pages, others, steal}) {
     if (auto fact = find(root)) facts.push_back(std::move(*fact));
   }
   if (with_gpu) {

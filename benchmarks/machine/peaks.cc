@@ -19,6 +19,7 @@
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
+#include "fixtures/machine/team.h"
 #include "ops/backends/vendor.h"
 #include "ops/core/check.h"
 #include "ops/kernels/cuda/library.h"
@@ -124,6 +125,7 @@ Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
   constexpr int64_t kSide = 1024;  // 12 MB, some 20 ms on one core
   fixtures::set_threads(threads);
   Peak peak;
+  if (!fixtures::team_doubt(threads).empty()) return peak;  // unknown
   if (const MultiplyAdd loop = widest_multiply_add(precision); loop.run != nullptr) {
     peak.offer(multiply_add_flops(loop, threads), loop.name + " multiply-add loop");
   }
@@ -133,6 +135,7 @@ Peak measure_cpu_flops(int threads, fixtures::Precision precision) {
 
 Peak measure_cpu_bytes(int threads) {
   fixtures::set_threads(threads);
+  if (!fixtures::team_doubt(threads).empty()) return {};
   const double bytes =
       std::max(64e6, kBeyondCache * last_level_cache_bytes(fixtures::Device::kCpu, threads));
   const at::Tensor from = at::ones({static_cast<int64_t>(bytes / sizeof(float))});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace fathom::benchmarks {
@@ -34,7 +35,12 @@ bool mkl_asks_for_vendor();
 /// UsageError where this LibTorch has no MKL that asks.
 void set_mkl_dispatch(Mkl mkl);
 
-/// Applies to the whole process from now on. Throws UsageError where the C library refuses.
+/// The file name of the library whose malloc() this process calls, as "libc.so.6" or
+/// "libjemalloc.so.2"; of the program where it is linked in; empty if unknown.
+std::string allocator();
+
+/// Applies to the whole process from now on. Throws UsageError where the C library refuses, and
+/// where malloc() is another library's, which has no such settings.
 void set_malloc_tuning(Malloc malloc);
 
 }  // namespace fathom::benchmarks

@@ -17,6 +17,7 @@
 #include "benchmarks/ranks/led_task.h"
 #include "benchmarks/tasks/replaced.h"
 #include "fixtures/files/text.h"
+#include "fixtures/machine/team.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -78,6 +79,11 @@ int64_t repetitions_before(const benchmark::State& state, const RowRecord& recor
   });
 }
 
+/// The environment or a library may give a row fewer threads than its name says.
+void expect_team_of(const Row& row) {
+  if (row.device == fixtures::Device::kCpu) fixtures::expect_team(row.threads);
+}
+
 void set_rate(benchmark::State& state, const std::string& name, double a_step) {
   set(state, name, a_step, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -100,6 +106,7 @@ void Loop::run(benchmark::State& state, const Row& row, RowRecord& record) {
     const Batch batch = this->batch(record);
     Samples samples = time(state, row, batch);
     timed = true;
+    expect_team_of(row);
     // LibTorch counts the memory of a graph's tensors only while it is captured.
     const bool graph = record.choice ? record.choice->cuda_graph : row.cuda_graph;
     if (!graph) set(state, "peak_memory_bytes", memory.bytes());
@@ -156,6 +163,7 @@ void Loop::prepare(const Row& row) {
     task_ = row.ranks == 0 ? row.make(row) : make_led_task(*crew_, row);
     subject_ = row.subject;
   }
+  expect_team_of(row);
   if (row.threads == warm_threads_) return;
   task_->threads_changed();
   stage_(row, "warming up");

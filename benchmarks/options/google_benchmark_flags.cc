@@ -4,10 +4,12 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "benchmarks/error.h"
+#include "benchmarks/google_benchmark.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -29,7 +31,37 @@ bool is_true(std::string value) {
   return true;
 }
 
+/// The seconds of --benchmark_min_time, "2" or "2s". A number of iterations, "9x", is none: Google
+/// Benchmark then runs steps of milliseconds and of minutes equally often.
+std::optional<double> seconds_in(const std::string& text) {
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  const std::string_view rest(end);
+  if (end == text.c_str() || (!rest.empty() && rest != "s") || !std::isfinite(seconds) ||
+      seconds < 0) {
+    return std::nullopt;
+  }
+  return seconds;
+}
+
+/// Whether Google Benchmark wants "2s": so do the releases after 1.7.1, which have skipped runs.
+template <typename State>
+constexpr bool kTakesUnits = requires(State& state) {
+  state.SkipWithMessage("");
+};
+
 }  // namespace
+
+void write_min_time(std::vector<std::string>& arguments) {
+  const std::string typed =
+      google_benchmark_value(arguments, "--benchmark_min_time", "BENCHMARK_MIN_TIME", "");
+  if (typed.empty()) return;
+  const std::string number = typed.ends_with('s') ? typed.substr(0, typed.size() - 1) : typed;
+  const std::string unit = kTakesUnits<benchmark::State> ? "s" : "";
+  std::erase_if(arguments,
+                [](const auto& one) { return one.starts_with("--benchmark_min_time="); });
+  arguments.push_back("--benchmark_min_time=" + number + unit);
+}
 
 std::string google_benchmark_value(const std::vector<std::string>& arguments,
                                    const std::string& flag, const char* variable,
@@ -76,9 +108,13 @@ void check_google_benchmark_values(const std::vector<std::string>& arguments) {
   if (std::atoi(count.c_str()) < 1) refuse("--benchmark_repetitions", count, "an integer from 1");
   const std::string least =
       google_benchmark_value(arguments, "--benchmark_min_time", "BENCHMARK_MIN_TIME", "0.5");
-  const double number = std::strtod(least.c_str(), nullptr);
-  if (!std::isfinite(number) || number < 0)
-    refuse("--benchmark_min_time", least, "a number of seconds from 0");
+  if (!seconds_in(least)) refuse("--benchmark_min_time", least, "a number of seconds from 0");
+  const std::string events =
+      google_benchmark_value(arguments, "--benchmark_perf_counters", "BENCHMARK_PERF_COUNTERS", "");
+  if (!events.empty()) {
+    refuse("--benchmark_perf_counters", events,
+           "none: this program counts no events of the CPU; perf stat does");
+  }
   for (const auto& [flag, variable] :
        {std::pair{"--benchmark_format", "BENCHMARK_FORMAT"},
         std::pair{"--benchmark_out_format", "BENCHMARK_OUT_FORMAT"}}) {

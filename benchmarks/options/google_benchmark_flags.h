@@ -27,6 +27,10 @@ int repetitions(const std::vector<std::string>& arguments);
 /// Throws UsageError for values of which Google Benchmark does not say what is wrong.
 void check_google_benchmark_values(const std::vector<std::string>& arguments);
 
+/// Writes --benchmark_min_time in the form that this Google Benchmark takes: "2s", or "2"
+/// for 1.7.1.
+void write_min_time(std::vector<std::string>& arguments);
+
 /// Every flag of Google Benchmark 1.7.1.
 const std::vector<std::string>& google_benchmark_flags();
 

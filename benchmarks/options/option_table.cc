@@ -55,6 +55,17 @@ CLI::Validator unsigned_integer() {
   return {refusal, ""};
 }
 
+CLI::Validator printable() {
+  const auto refusal = [](const std::string& typed) -> std::string {
+    constexpr std::size_t kMax = 64;
+    const bool fits = typed.size() <= kMax && std::none_of(typed.begin(), typed.end(), [](char c) {
+                        return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+                      });
+    return fits ? "" : "expected at most 64 bytes, without control characters";
+  };
+  return {refusal, ""};
+}
+
 CLI::Validator names(std::span<const std::string_view> table) {
   return CLI::IsMember(std::vector<std::string>(table.begin(), table.end()));
 }
@@ -142,6 +153,10 @@ void declare_records(CLI::App& app, Options& options) {
   file(app, "--fathom_samples", options.samples, "writes the time of every step as JSON lines");
   file(app, "--fathom_peaks", options.peaks,
        "reads the machine's peaks from an earlier --benchmark_out file");
+  app.add_option("--fathom_machine_name", options.machine_name,
+                 "names this machine: files with other names are of other machines")
+      ->option_text("NAME")
+      ->check(printable());
 }
 
 void declare_robustness(CLI::App& app, Options& options, RawOptions& raw) {
@@ -273,7 +288,7 @@ std::string options_help() {
       help_entry("--benchmark_out=FILE", "writes all results as JSON") +
       help_entry("--benchmark_repetitions=N", "runs each row N times (default: 1)") +
       help_entry("--benchmark_min_time=N",
-                 "sets the minimum time of a repetition in seconds (default: 0.5)") +
+                 "sets the minimum time of a repetition in seconds, as 2 or 2s (default: 0.5)") +
       help_entry("--benchmark_format=FORMAT",
                  "prints console, json or csv (default: console, narrower on a tty)") +
       help_entry("--benchmark_list_tests", "prints the names of the rows and exits") +

@@ -81,6 +81,7 @@ struct Options {
   double limit_seconds = 3600;      ///< of an isolated row
   std::optional<double> limit_gb;   ///< of an isolated row's memory; no value: the free memory
   std::string peaks;                ///< file with the machine's peaks
+  std::string machine_name;         ///< of the user's own; empty: none
   MachineCheck machine_check = MachineCheck::kWarn;
   bool models = false;  ///< prints the table of workloads and exits
   bool ops = false;     ///< prints the op types and exits

@@ -12,6 +12,7 @@
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
 #include "fixtures/games/ale.h"
+#include "fixtures/machine/cpu_kinds.h"
 #include "fixtures/machine/cuda_driver.h"
 #include "fixtures/machine/gpus.h"
 #include "ops/backends/kernel_library.h"
@@ -77,7 +78,7 @@ void resolve_devices(Options& options) {
 
 void resolve_threads(Options& options) {
   const int cores = fixtures::usable_cores();
-  if (options.threads.empty()) options.threads = default_threads(cores);
+  if (options.threads.empty()) options.threads = default_threads(fixtures::alike_cores());
   if (options.was_typed("--fathom_threads") && !holds(options.devices, fixtures::Device::kCpu)) {
     throw UsageError(
         "--fathom_threads: only CPU rows have several threads; add cpu to --fathom_device");

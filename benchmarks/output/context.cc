@@ -3,18 +3,21 @@
 #include <ATen/Context.h>
 #include <ATen/Version.h>
 #include <torch/version.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
-#include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
+#include "benchmarks/machine/process_tuning.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/output/build_info.h"
+#include "benchmarks/output/context_fields.h"
+#include "benchmarks/output/environment.h"
+#include "benchmarks/output/loaded_libraries.h"
+#include "fixtures/files/content_hash.h"
+#include "fixtures/machine/cpu_model.h"
 #include "fixtures/machine/cpus.h"
 #include "git_commit.h"
 #include "models/step.h"
@@ -42,34 +45,15 @@ std::string in_short(double value) {
   return text.str();
 }
 
-/// NAME=value of those variables that are set, or "default".
-std::string environment(const std::vector<const char*>& names) {
-  std::string text;
-  for (const char* name : names) {
-    if (const char* value = std::getenv(name))
-      text += (text.empty() ? "" : " ") + std::string(name) + '=' + value;
-  }
-  return text.empty() ? "default" : text;
+/// Empty where no file is named.
+std::string hash_of(const std::string& path) {
+  return path.empty() ? "" : fixtures::content_hash(path);
 }
 
-/// NAME=value of the variables that change what CUDA, its libraries and LibTorch's GPU part do, by
-/// the start of their names; where none is set, "default" on a machine with a GPU.
-std::string cuda_environment() {
-  constexpr std::array<std::string_view, 9> kStarts{
-      "CUBLAS",       "CUDA_DEVICE_", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
-      "CUDA_VISIBLE", "CUDNN_",       "NVIDIA_TF32_OVERRIDE", "PYTORCH_ALLOC_CONF",
-      "PYTORCH_CUDA_"};
-  std::set<std::string_view> set;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    if (std::any_of(kStarts.begin(), kStarts.end(),
-                    [&](std::string_view start) { return text.starts_with(start); })) {
-      set.insert(text);
-    }
-  }
-  std::string text;
-  for (const auto variable : set) text.append(text.empty() ? "" : " ").append(variable);
-  return text.empty() && ops::cuda_library() != nullptr ? "default" : text;
+/// Two builds of one commit differ only with local changes.
+std::string changed_build() {
+  constexpr std::string_view kCommit = FATHOM_GIT_COMMIT;
+  return kCommit.ends_with("-dirty") || kCommit == "unknown" ? program_build_id() : "";
 }
 
 /// "13.0" of CUDA's number 13000.
@@ -101,9 +85,11 @@ void add_gpu(ContextEntries& entries) {
 }  // namespace
 
 ContextEntries context(const Options& options) {
+  const fixtures::CpuModel cpu = fixtures::cpu_model();
   ContextEntries entries{
       {"fathom_version", kVersion},
       {"git_commit", FATHOM_GIT_COMMIT},
+      {"build_id", changed_build()},
       {"command_line", options.command_line},
       {"libtorch", TORCH_VERSION},
       {"libtorch_mkl", version_after(at::get_mkl_version(), "Version ")},
@@ -111,23 +97,25 @@ ContextEntries context(const Options& options) {
       {"onednn", ops::onednn::version()},
       {"compiler", kCompiler},
       {"compiler_flags", kCompilerFlags},
-      {"cpu", fixtures::cpu_model()},
+      {"machine_name", options.machine_name},
+      {"cpu", cpu.name},
+      {"cpu_family", cpu.family},
+      {"cpu_model", cpu.model},
+      {"cpu_stepping", cpu.stepping},
       {"cpu_capability", at::get_cpu_capability()},
       {"affinity", fixtures::cpu_list(fixtures::usable_cpus())},
-      {"openmp",
-       environment({"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY",
-                    "OMP_DYNAMIC", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT", "KMP_AFFINITY"})},
-      {"malloc",
-       environment({"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_",
-                    "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "THP_MEM_ALLOC_ENABLE"})},
-      {"cuda_environment", cuda_environment()},
+      {"allocator", allocator()},
+      {"libraries", loaded_libraries()},
       {"fathom_cuda_graph", options.cuda_graph ? "on" : "off"},
+      {"fathom_kernel_choice", hash_of(options.kernel_choice)},
+      {"fathom_kernels", hash_of(options.kernels)},
       {"fathom_layout", std::string(name(options.layout))},
       {"fathom_malloc", std::string(name(options.malloc))},
       {"fathom_mkl", std::string(name(options.mkl))},
       {"fathom_memory", options.memory ? "on" : "off"},
       {"fathom_profile", options.profile ? "on" : "off"},
       {"fathom_samples", options.samples.empty() ? "off" : "on"},
+      {"fathom_shapes", hash_of(options.shapes)},
       {"fathom_study",
        options.study ? std::string(kStudyNames[static_cast<std::size_t>(*options.study)]) : ""},
       {"fathom_bucket_mb", options.ranks.empty() ? "" : in_short(options.bucket_mb)},
@@ -137,6 +125,7 @@ ContextEntries context(const Options& options) {
       {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
       {"rom", options.data.rom.string()},
   };
+  for (auto& group : environment_groups()) entries.push_back(std::move(group));
   add_gpu(entries);
   return entries;
 }
@@ -176,7 +165,11 @@ ContextEntries table_context() {
     if (!workload.variant_of.empty()) add_pair(variants, workload.name, workload.variant_of);
   }
   for (const auto& type : ops::op_types()) add_pair(classes, type.name, ops::name(type.op_class));
-  return {{"default_batches", batches}, {"variant_of", variants}, {"op_classes", classes}};
+  return {{"default_batches", batches},
+          {"variant_of", variants},
+          {"op_classes", classes},
+          {"machine_identity", context_field_list(ContextField::kMachine)},
+          {"settings", context_field_list(ContextField::kSetting)}};
 }
 
 }  // namespace fathom::benchmarks

@@ -19,7 +19,8 @@ ContextEntries context(const Options& options);
 ContextEntries gpu_settings(const Nvml& gpu);
 
 /// The tables that readers of a file need, as "key:value key:value": the default batch of each
-/// step, the workload of each variant, the class of each op type.
+/// step, the workload of each variant, the class of each op type; and as "key key" the entries that
+/// name the machine and those that change times.
 ContextEntries table_context();
 
 }  // namespace fathom::benchmarks

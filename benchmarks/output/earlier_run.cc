@@ -2,12 +2,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <stdexcept>
 
 #include "benchmarks/error.h"
-#include "benchmarks/google_benchmark.h"
+#include "benchmarks/output/context_fields.h"
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
+#include "benchmarks/output/peaks_json.h"
 #include "benchmarks/rows/rows.h"
 #include "fixtures/files/file.h"
 
@@ -30,12 +33,28 @@ std::string rows_of(const std::string& path, const std::string& text) {
   return text.substr(begin + kBegin.size(), end - begin - kBegin.size());
 }
 
-void expect_same(const std::string& path, const FinishedRun& run, const std::string& key,
-                 const std::string& now) {
-  const auto found = run.context.find(key);
-  const std::string then = found == run.context.end() ? "" : found->second;
-  if (then != now) {
-    refuse(path, "was measured with " + key + " '" + then + "', now it is '" + now +
+/// Whether a difference in an entry forbids to go on. The machine's state is known only to runs
+/// that checked it.
+bool differs(const std::string& key, const std::string& then, const std::string& now) {
+  if (context_field(key) == ContextField::kDescription || then == now) return false;
+  return !key.starts_with("machine_") || key == "machine_name" || (!then.empty() && !now.empty());
+}
+
+void expect_same(const std::string& path, const std::map<std::string, std::string>& before,
+                 const std::map<std::string, std::string>& now) {
+  const auto value = [](const auto& context, const std::string& key) {
+    const auto found = context.find(key);
+    return found == context.end() ? "" : found->second;
+  };
+  std::set<std::string> keys;
+  for (const auto* context : {&before, &now}) {
+    for (const auto& [key, unused] : *context) keys.insert(key);
+  }
+  for (const auto& key : keys) {
+    const std::string was = value(before, key);
+    const std::string is = value(now, key);
+    if (!differs(key, was, is)) continue;
+    refuse(path, "was measured with " + key + " '" + was + "', now it is '" + is +
                      "'; only a run with the same machine, build and settings can be resumed");
   }
 }
@@ -53,10 +72,10 @@ EarlierRun read_earlier_run(const std::string& path, const ContextEntries& conte
   if (!std::filesystem::exists(path)) return earlier;
   const std::string text = fixtures::text_of_file(path);
   const FinishedRun run = parsed(path, text);
-  expect_same(path, run, "host_name", benchmark::SystemInfo::Get().name);
-  for (const auto& [key, now] : context) {
-    if (key != "command_line") expect_same(path, run, key, now);
-  }
+  auto now = google_benchmark_context();
+  for (const auto& [key, value] : context) now[key] = value;
+  expect_same(path, run.context, now);
+  earlier.peaks = peaks_in(run.context);
   earlier.finished.insert(run.run_names.begin(), run.run_names.end());
   earlier.rows = rows_of(path, text);
   return earlier;

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "benchmarks/rows/rows.h"
@@ -27,11 +28,11 @@ std::string line(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 
-std::map<std::string, std::string> strings(const json& object) {
+/// The fields of an object; those that are no strings as JSON.
+std::map<std::string, std::string> texts(const json& object) {
   std::map<std::string, std::string> found;
-  for (const auto& [key, value] : object.items()) {
-    if (value.is_string()) found[key] = value.get<std::string>();
-  }
+  for (const auto& [key, value] : object.items())
+    found[key] = value.is_string() ? value.get<std::string>() : value.dump();
   return found;
 }
 
@@ -109,7 +110,18 @@ std::map<std::string, std::string> context_in_file(const std::string& path) {
       json::parse(fixtures::text_of_file(path), nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || !document.contains("context")) return {};
   const json& context = document["context"];
-  return context.is_object() ? strings(context) : std::map<std::string, std::string>{};
+  return context.is_object() ? texts(context) : std::map<std::string, std::string>{};
+}
+
+std::map<std::string, std::string> google_benchmark_context() {
+  std::ostringstream text;
+  benchmark::JSONReporter writer;
+  writer.SetOutputStream(&text);
+  writer.SetErrorStream(&text);
+  writer.ReportContext({});
+  writer.Finalize();
+  const auto document = json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  return document.is_object() ? texts(document["context"]) : std::map<std::string, std::string>{};
 }
 
 std::vector<Run> runs_in_file(const std::string& path, int64_t family) {
@@ -124,7 +136,7 @@ FinishedRun finished_run(const std::string& text) try {
   const auto document = json::parse(text);
   const auto& context = document.at("context");
   context.at("fathom_version");
-  FinishedRun found{.context = strings(context), .run_names = {}};
+  FinishedRun found{.context = texts(context), .run_names = {}};
   for (const auto& row : document.at("benchmarks"))
     found.run_names.push_back(row.at("run_name").get<std::string>());
   return found;

@@ -28,8 +28,12 @@ std::optional<Failure> failure_in_line(const std::string& line);
 
 /// {"context": {...}}
 std::string context_json(const std::map<std::string, std::string>& context);
-/// The strings in the context of a --benchmark_out file; empty for other files.
+/// The fields in the context of a --benchmark_out file, those that are no strings as JSON; empty
+/// for other files.
 std::map<std::string, std::string> context_in_file(const std::string& path);
+
+/// What Google Benchmark writes into a context of its own accord, in the same form.
+std::map<std::string, std::string> google_benchmark_context();
 
 /// The runs of a --benchmark_out file, as Google Benchmark reported them; `family` numbers their
 /// benchmark. Throws std::exception for other files.
@@ -38,7 +42,7 @@ std::vector<benchmark::BenchmarkReporter::Run> runs_in_file(const std::string& p
 
 /// The parts of a --benchmark_out file that --fathom_resume compares.
 struct FinishedRun {
-  std::map<std::string, std::string> context;  ///< the string fields
+  std::map<std::string, std::string> context;  ///< fields that are no strings as JSON
   std::vector<std::string> run_names;          ///< of all rows
 };
 

@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "benchmarks/error.h"
+#include "benchmarks/output/context_fields.h"
 #include "benchmarks/output/json.h"
 #include "benchmarks/output/json_file.h"
-#include "fixtures/machine/cpus.h"
-#include "ops/kernels/cuda/library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -87,27 +86,30 @@ std::vector<std::string> peak_doubts(const std::vector<Row>& rows, const Peaks& 
   return doubts;
 }
 
-std::map<std::string, Peak> read_peaks(const std::string& path) {
+std::map<std::string, Peak> peaks_in(const std::map<std::string, std::string>& context) {
   std::map<std::string, Peak> peaks;
-  if (!std::filesystem::exists(path))
-    throw UsageError("--fathom_peaks=" + path + ": does not exist");
-  const auto context = context_in_file(path);
-  const auto cpu = context.find("cpu");  // absent in what write_peaks() writes
-  if (cpu != context.end() && cpu->second != fixtures::cpu_model()) {
-    throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + cpu->second +
-                     ", this machine is " + fixtures::cpu_model());
-  }
-  if (const auto gpu = context.find("gpu"); gpu != context.end()) {
-    const ops::CudaLibrary* cuda = ops::cuda_library();
-    if (cuda != nullptr && gpu->second != cuda->device().name) {
-      throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + gpu->second +
-                       ", the GPU of this run is " + cuda->device().name);
-    }
-  }
   for (const auto& [key, value] : context) {
     if (!key.starts_with("peak_")) continue;
     if (const Peak peak = parsed(value); peak.rate > 0) peaks[key] = peak;
   }
+  return peaks;
+}
+
+std::map<std::string, Peak> read_peaks(const std::string& path, const ContextEntries& here) {
+  if (!std::filesystem::exists(path))
+    throw UsageError("--fathom_peaks=" + path + ": does not exist");
+  const auto context = context_in_file(path);
+  for (const auto& [key, value] : here) {
+    const auto found = context.find(key);  // absent in what write_peaks() writes
+    if (context_field(key) != ContextField::kMachine || value.empty() || found == context.end() ||
+        found->second == value) {
+      continue;
+    }
+    throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + found->second + ", this " +
+                     (key == "gpu" ? "GPU" : "machine") + " is " + value +
+                     (key == "cpu" || key == "gpu" ? "" : " (" + key + ")"));
+  }
+  auto peaks = peaks_in(context);
   if (peaks.empty()) {
     throw UsageError("--fathom_peaks=" + path +
                      ": no peak_... in its context, expected a JSON file of --benchmark_out");

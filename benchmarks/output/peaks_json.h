@@ -21,9 +21,12 @@ ContextEntries peak_context(const std::vector<Row>& rows, Peaks& peaks);
 /// the peak of one thread, if that is known.
 std::vector<std::string> peak_doubts(const std::vector<Row>& rows, const Peaks& peaks);
 
-/// The peaks in the context of a --benchmark_out file, by their keys (--fathom_peaks). Throws
-/// UsageError for a file without any.
-std::map<std::string, Peak> read_peaks(const std::string& path);
+/// The peaks in the context of a --benchmark_out file, by their keys.
+std::map<std::string, Peak> peaks_in(const std::map<std::string, std::string>& context);
+
+/// The same of a file (--fathom_peaks). Throws UsageError for a file without any, and for one of
+/// another machine than `here`, this run's context.
+std::map<std::string, Peak> read_peaks(const std::string& path, const ContextEntries& here);
 
 /// A file for read_peaks(). Throws std::runtime_error with the reason.
 void write_peaks(const std::string& path, const ContextEntries& context);

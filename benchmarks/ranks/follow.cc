@@ -5,6 +5,7 @@
 #include "benchmarks/ranks/meeting.h"
 #include "benchmarks/ranks/perform.h"
 #include "fixtures/machine/device.h"
+#include "fixtures/machine/team.h"
 #include "fixtures/ranks/cpu_shares.h"
 #include "fixtures/ranks/network.h"
 
@@ -32,6 +33,7 @@ struct Work {
     options.device = row->device;
     options.uses_mpi = row->uses_mpi;
     task = row->make_rank(*row, std::make_shared<const fixtures::Group>(store, options));
+    if (row->device == fixtures::Device::kCpu) fixtures::expect_team(row->threads);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
+#include "fixtures/machine/cpu_model.h"
 #include "fixtures/machine/cpus.h"
 #include "fixtures/random.h"
 #include "git_commit.h"
@@ -41,7 +42,7 @@ RankFacts own_facts(const Options& options, const std::vector<Row>& rows) {
   const RankFacts facts{
       .host = host_name(),
       .machine = fixtures::first_line(fixtures::text_of_file("/proc/sys/kernel/random/boot_id")),
-      .cpu = fixtures::cpu_model(),
+      .cpu = fixtures::cpu_model().name,
       .cpus = fixtures::usable_cpus(),
       .build = std::string(FATHOM_GIT_COMMIT) + " with LibTorch " + TORCH_VERSION,
       .options = arguments(options),

@@ -4,13 +4,25 @@ import pandas as pd
 
 from fathom_page.machine import CARDS, peaks, text
 from fathom_runs.benchmarks import disturbed
-from fathom_runs.context import SETTINGS, rate
+from fathom_runs import context
+from fathom_runs.context import rate
 from fathom_runs.names import kind
 from fathom_runs.words import factor
 
 LABELS = {key: label for card in CARDS.values() for key, label in card.items()}
 # Fields of the context that name the machine and the program.
-FIELDS = ("cpu", "num_cpus", "machine_smt", "mhz_per_cpu", "caches", "cpu_capability")
+FIELDS = (
+    "machine_name",
+    "cpu",
+    "cpu_family",
+    "cpu_model",
+    "cpu_stepping",
+    "num_cpus",
+    "machine_smt",
+    "mhz_per_cpu",
+    "caches",
+    "cpu_capability",
+)
 FIELDS += ("gpu", "gpu_memory_bytes", "libtorch", "fathom_version", "git_commit", "date")
 INTERFERENCE = ("machine_others", "machine_steal")  # other users of the CPUs, before the run
 UNKNOWN = "not recorded"
@@ -35,7 +47,9 @@ def machines(sides):
 def settings(sides):
     """The settings and versions that differ between sides or between files of a side."""
     rows = {}
-    for key in SETTINGS:
+    for key in dict.fromkeys(
+        key for side in sides for one in side.contexts.values() for key in context.settings(one)
+    ):
         found = {side.letter: value(side, key) for side in sides}
         if len(set(found.values())) > 1 or any("; " in one for one in found.values()):
             rows[LABELS.get(key, key)] = {letter: one or UNKNOWN for letter, one in found.items()}

@@ -5,7 +5,7 @@ from fathom_compare.machines import UNKNOWN
 from fathom_runs import recounted
 from fathom_runs.benchmarks import disturbed
 from fathom_runs.names import kind, tokens
-from fathom_runs.peaks import low_peaks
+from fathom_runs.peaks import differing_peaks, low_peaks
 from fathom_runs.words import disturbed_words, listed, plural
 
 PROGRAM = ("fathom_version", "git_commit")
@@ -74,10 +74,9 @@ def disturbed_of(side):
 
 
 def peaks_of(side):
-    """Sentences about peaks that do not scale, each once."""
-    return dict.fromkeys(
-        sentence for context in side.contexts.values() for sentence in low_peaks(context)
-    )
+    """Sentences about peaks that do not scale or that differ between files, each once."""
+    low = (sentence for context in side.contexts.values() for sentence in low_peaks(context))
+    return dict.fromkeys((*low, *differing_peaks(side.contexts)))
 
 
 def only_in(side, other):

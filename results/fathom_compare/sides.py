@@ -5,16 +5,15 @@ import statistics
 import string
 from dataclasses import dataclass
 
+from fathom_runs import context
 from fathom_runs.benchmarks import Benchmark, read_fathom
 from fathom_runs.catalogue import Catalogue
-from fathom_runs.context import MACHINE, same_machine, title
 from fathom_runs.labels import file_labels
 from fathom_runs.peaks import Roof, flops_peak, roof
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
 from fathom_runs.words import listed, plural
 
-SIDE = (*MACHINE, "libtorch")  # files of one side agree in these fields of the context
 MAX_FILES = 2  # in a title
 LETTERS = string.ascii_uppercase
 
@@ -73,16 +72,19 @@ def read(paths, against=()):
 
 
 def by_machine(files):
+    """Groups of paths. Files of one side agree in the machine and in LibTorch."""
     groups = {}
+    machines = context.by_machine({path: found.context for path, found in files.items()})
+    numbers = {path: number for number, group in enumerate(machines) for path in group}
     for path, found in files.items():
-        groups.setdefault(tuple(str(found.context.get(key)) for key in SIDE), []).append(path)
+        groups.setdefault((numbers[path], found.context.get("libtorch")), []).append(path)
     return groups
 
 
 def one_machine(files, group):
     """The group. Raises RunError if its files are of several machines."""
     for path in group[1:]:
-        same_machine(path, files[path].context, group[0], files[group[0]].context)
+        context.same_machine(path, files[path].context, group[0], files[group[0]].context)
     return group
 
 
@@ -105,24 +107,20 @@ def listed_briefly(paths):
 
 def titles(groups):
     """The machine of each side, with its LibTorch or else with its files if two sides would have the same title."""
-    for words in (machine, with_libtorch):
-        names = [words(group[0][1]) for group in groups]
+    contexts = [group[0][1] for group in groups]
+    machines = context.titles(contexts)
+    with_libtorch = [
+        f"{name}, LibTorch {one.get('libtorch', 'unknown')}"
+        for name, one in zip(machines, contexts)
+    ]
+    for names in (machines, with_libtorch):
         if len(set(names)) == len(names):
             return names
     labels = file_labels({path for group in groups for path, _ in group})
     return [
-        f"{machine(group[0][1])}, {listed([labels[path] for path, _ in group], MAX_FILES)}"
-        for group in groups
+        f"{name}, {listed([labels[path] for path, _ in group], MAX_FILES)}"
+        for name, group in zip(machines, groups)
     ]
-
-
-def machine(context):
-    count = context.get("num_cpus")
-    return title(context) + (f", {plural(count, 'CPU')}" if count else "")
-
-
-def with_libtorch(context):
-    return f"{machine(context)}, LibTorch {context.get('libtorch', 'unknown')}"
 
 
 def side(letter, name, files):

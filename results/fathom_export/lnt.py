@@ -3,10 +3,10 @@
 import re
 from datetime import timezone
 
-from fathom_runs.context import GPU_SETTINGS, date_of
+from fathom_runs.context import GPU_SETTINGS, date_of, identity, words
 from fathom_runs.source import RunError
 
-# Hardware only: LNT refuses a run if a field of a known machine differs.
+# Hardware only: LNT refuses a run if a field of a known machine differs. It knows the CPU as "hardware".
 MACHINE = ("num_cpus", "cpu_capability", "gpu", "gpu_memory_bytes")
 # Fields of a run. LNT sends all of them to every graph, so the list is short.
 RUN = ("fathom_version", "git_commit", "command_line", "host_name", "affinity", "compiler")
@@ -27,7 +27,7 @@ def document(context, benchmarks, arguments):
     return {
         "format_version": "2",
         "machine": {"name": arguments.machine or machine(context, hardware), "hardware": hardware}
-        | texts(context, MACHINE),
+        | texts(context, dict.fromkeys((*MACHINE, *identity(context)))),
         "run": run | texts(context, RUN),
         "tests": [test(arguments.file, benchmark) for benchmark in benchmarks],
     }
@@ -65,10 +65,12 @@ def order(context, date):
 
 
 def machine(context, hardware):
-    """Name of the machine, from its hardware: hosts of a CI change their names."""
+    """Name of the machine, its own or from its hardware: hosts of a CI change their names."""
+    if context.get("machine_name"):
+        return str(context["machine_name"])
     parts = (hardware, f"{context.get('num_cpus', '')} CPUs", context.get("gpu"))
     return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(map(str, filter(None, parts)))).strip("-")
 
 
 def texts(context, keys):
-    return {key: str(context[key]) for key in keys if key in context}
+    return {key: words(key, context[key]) for key in keys if key in context}

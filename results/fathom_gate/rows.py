@@ -150,6 +150,5 @@ def same_machine(base, other):
     context.same_machine(other.path, other.context, base.path, base.context)
     return [
         f"{key} differs: {base.context.get(key, 'none')}, {other.context.get(key, 'none')}"
-        for key in context.SETTINGS
-        if base.context.get(key) != other.context.get(key)
+        for key in context.differing_settings(base.context, other.context)
     ]

@@ -3,9 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from fathom_runs.context import SETTINGS, is_peak
-
-PEAK = 10  # percent; smaller differences of a measured peak are noise
+from fathom_runs.context import is_peak, settings
+from fathom_runs.peaks import MAX_CHANGE
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def marks(runs):
     """Marks in the order of the runs. A missing field counts as unchanged. A peak is compared with its last mark."""
     found, known = [], {}
     for index, run in enumerate(runs):
-        fields = {key: value for key, value in run.context.items() if is_compared(key)}
+        fields = {key: value for key, value in run.context.items() if is_compared(run, key)}
         differences = [
             Difference(key, str(known[key]), str(value))
             for key, value in fields.items()
@@ -48,15 +47,15 @@ def marks(runs):
     return found
 
 
-def is_compared(key):
-    return key in SETTINGS or is_peak(key)
+def is_compared(run, key):
+    return key in settings(run.context) or is_peak(key)
 
 
 def differ(key, old, new):
     if not is_peak(key):
         return str(old) != str(new)
     old, new = leading_number(old), leading_number(new)
-    return bool(old and new) and abs(new / old - 1) > PEAK / 100
+    return bool(old and new) and abs(new / old - 1) > MAX_CHANGE
 
 
 def leading_number(text):

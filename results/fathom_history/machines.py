@@ -6,9 +6,8 @@ import numpy as np
 
 from fathom_history.run import Run
 from fathom_runs.catalogue import FRAMEWORK
-from fathom_runs.context import MACHINE, title
+from fathom_runs.context import by_machine, titles
 from fathom_runs.names import kind, step_of
-from fathom_runs.words import plural
 
 
 @dataclass(frozen=True)
@@ -36,18 +35,14 @@ class Machine:
 
 
 def machines(runs):
-    """Machines differ in CPU, GPU or number of CPUs. The machine of the newest run comes first."""
-    groups = {}
-    for run in runs:
-        groups.setdefault(tuple(str(run.context.get(key)) for key in MACHINE), []).append(run)
-    newest_first = sorted(groups.values(), key=lambda one: runs.index(one[-1]), reverse=True)
-    return [of_runs(group) for group in newest_first]
+    """Groups runs by machine. The machine of the newest run comes first."""
+    groups = by_machine({number: run.context for number, run in enumerate(runs)})
+    groups.sort(key=lambda numbers: numbers[-1], reverse=True)
+    names = titles([runs[numbers[-1]].context for numbers in groups])
+    return [of_runs(name, [runs[one] for one in numbers]) for name, numbers in zip(names, groups)]
 
 
-def of_runs(runs):
-    context = runs[-1].context
-    count = context.get("num_cpus")
-    name = title(context) + (f", {plural(count, 'CPU')}" if count else "")
+def of_runs(title, runs):
     names = dict.fromkeys(name for run in runs for name in run.rows)
     every = [series(name, runs) for name in names]
     types = {}
@@ -55,7 +50,7 @@ def of_runs(runs):
         step, op_type = step_of(one.name)
         if op_type:
             types.setdefault(step, {})[op_type] = one
-    return Machine(name, runs, [one for one in every if one.kind != "inside"], types)
+    return Machine(title, runs, [one for one in every if one.kind != "inside"], types)
 
 
 def series(name, runs):

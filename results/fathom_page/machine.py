@@ -2,9 +2,15 @@
 
 import re
 
+from fathom_runs.context import caches
+
 CARDS = {
     "Machine": {
+        "machine_name": "name",
         "cpu": "CPU",
+        "cpu_family": "CPU family",
+        "cpu_model": "CPU model",
+        "cpu_stepping": "CPU stepping",
         "cpu_capability": "vector instructions",
         "num_cpus": "CPUs",
         "affinity": "affinity",
@@ -13,6 +19,7 @@ CARDS = {
         "cpu_scaling_enabled": "frequency scaling",
         "machine_governor": "governor",
         "machine_turbo": "turbo",
+        "machine_cores": "kinds of cores",
         "machine_smt": "CPUs per core (SMT)",
         "machine_cpu_quota": "CPU quota",
         "machine_huge_pages": "huge pages",
@@ -31,6 +38,7 @@ CARDS = {
     "Versions": {
         "fathom_version": "fathom_bench",
         "git_commit": "commit",
+        "build_id": "build with local changes",
         "libtorch": "LibTorch",
         "libtorch_mkl": "MKL in LibTorch",
         "libtorch_onednn": "oneDNN in LibTorch",
@@ -42,6 +50,7 @@ CARDS = {
         "cudnn": "cuDNN",
         "compiler": "compiler",
         "compiler_flags": "flags",
+        "libraries": "builds of libraries",
     },
     "Settings": {
         "data": "data",
@@ -49,13 +58,18 @@ CARDS = {
         "seed": "seed",
         "openmp": "OpenMP",
         "malloc": "malloc",
+        "allocator": "library of malloc",
+        "environment": "environment of libraries",
         "cuda_environment": "CUDA's environment",
         "fathom_bucket_mb": "--fathom_bucket_mb",
         "fathom_cuda_graph": "--fathom_cuda_graph",
+        "fathom_kernel_choice": "--fathom_kernel_choice, hash",
+        "fathom_kernels": "--fathom_kernels, hash",
         "fathom_layout": "--fathom_layout",
         "fathom_malloc": "--fathom_malloc",
         "fathom_mkl": "--fathom_mkl",
         "fathom_replay": "--fathom_replay",
+        "fathom_shapes": "--fathom_shapes, hash",
         "ranks": "ranks",
         "hosts": "hosts of the ranks",
         "launcher": "launcher of the ranks",
@@ -74,17 +88,6 @@ def text(key, value):
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)
-
-
-def caches(sizes):
-    """Sizes of the data caches, as "L1 32 KiB, L2 1 MiB"."""
-    found = []
-    for cache in sizes:
-        if cache["type"] != "Instruction":
-            kib = cache["size"] / 1024
-            size = f"{kib / 1024:g}\u00a0MiB" if kib >= 1024 else f"{kib:g}\u00a0KiB"
-            found.append(f"L{cache['level']}\u00a0{size}")
-    return ", ".join(found)
 
 
 def peaks(context):

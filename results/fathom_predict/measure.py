@@ -5,7 +5,7 @@ import statistics
 
 from fathom_predict.machine import Machine
 from fathom_predict.run import STUDY
-from fathom_runs.context import rate, title
+from fathom_runs.context import described, rate
 from fathom_runs.peaks import MIN_SCALING
 from fathom_runs.source import RunError, unpacked
 from fathom_runs.words import plural
@@ -43,7 +43,7 @@ def machine_of(run):
     if type(cores) is not int or cores < 1:
         cores = max(threads for rates in peaks.values() for threads in rates)
     return Machine(
-        f"{title(run.context)}, {plural(cores, 'CPU')}",
+        f"{described(run.context)}, {plural(cores, 'CPU')}",
         separate_cores(run.context) or cores,
         peaks,
         memory,

@@ -2,7 +2,7 @@
 
 from fathom_ranks.model import Reduction, all_reduce_us, exposed, ready_shares
 from fathom_ranks.pairs import others, predicted
-from fathom_runs.context import title
+from fathom_runs.context import described
 from fathom_runs.markdown import plain, table_row
 from fathom_runs.source import unpacked
 from fathom_runs.words import listed
@@ -70,7 +70,7 @@ steps are those of the profiled steps. Each row is a prediction to be checked by
 
 def page(path, context, found, networks, profiled, measured):
     """`found` are the workloads of `path`, `profiled` and `measured` pairs of a path and what was read from it."""
-    facts = [title(context)]
+    facts = [described(context)]
     facts += [f"{words} {str(context[key])[:10]}" for key, words in FACTS.items() if key in context]
     text = PAGE.format(
         source=", ".join(facts),

@@ -5,8 +5,8 @@ import pandas as pd
 from fathom_report.selection import step_names
 from fathom_runs import recounted
 from fathom_runs.catalogue import KEYS
-from fathom_runs.context import is_peak
-from fathom_runs.peaks import low_peaks
+from fathom_runs.context import IDENTITY_LIST, SETTINGS_LIST, is_peak
+from fathom_runs.peaks import differing_peaks, low_peaks
 from fathom_runs.words import disturbed_words, plural
 
 # Fields of the context that may differ between files without a note.
@@ -21,6 +21,7 @@ MAY_DIFFER = (
 # Options of recording only add rows and fields.
 MAY_DIFFER += ("fathom_memory", "fathom_profile", "fathom_samples", "fathom_study", "repetitions")
 MAY_DIFFER += ("machine_others", "machine_steal", "machine_gpu_clock", "ranks", "ab_id", *KEYS)
+MAY_DIFFER += (IDENTITY_LIST, SETTINGS_LIST)
 MIN_PROFILED = 0.9  # time of a profiled step, divided by the time of the timed step
 
 
@@ -38,6 +39,7 @@ def notes(run, repeated, failed):
     yield from low_peaks(run.context)
     if words := recounted.sentence(run.contexts.values(), run.steps.name):
         yield words
+    yield from differing_peaks(run.contexts)
     if repeated:
         rows = "1 row is" if repeated == 1 else f"{repeated} rows are"
         yield f"{rows} in several files; the value of the last file is shown."

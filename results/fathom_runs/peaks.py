@@ -3,8 +3,9 @@
 import re
 from typing import NamedTuple
 
-from fathom_runs.context import rate
+from fathom_runs.context import peaks, rate
 
+MAX_CHANGE = 0.1  # of a measured peak; smaller differences are noise
 MIN_SCALING = 0.9  # peak of n threads, divided by n times the peak of one thread
 
 
@@ -49,3 +50,17 @@ def low_peaks(context):
                 f"The measured {precision} peak of {threads} threads is only {many / one:.3g} times the peak of one "
                 f"thread, so shares of the peak with {threads} threads are shares of this lower peak."
             )
+
+
+def differing_peaks(contexts):
+    """Yields a sentence for each peak that differs too much between files of one machine. `contexts` by path."""
+    for key in dict.fromkeys(key for one in contexts.values() for key in peaks(one)):
+        found = {path: rate(one.get(key)) for path, one in contexts.items()}
+        found = {path: value for path, value in found.items() if value}
+        if not found or max(found.values()) <= (1 + MAX_CHANGE) * min(found.values()):
+            continue
+        slow, fast = min(found, key=found.get), max(found, key=found.get)
+        yield (
+            f"{key} of {fast} is {found[fast] / found[slow]:.3g} times that of {slow}: one of the runs was disturbed, or "
+            "the files are of two machines, which --fathom_machine_name tells apart."
+        )

@@ -98,6 +98,24 @@ TEST_F(Machine, DoubtsCpusThatShareACore) {
                                (one_cpu ? "" : " (!)"));
 }
 
+TEST_F(Machine, DoubtsCoresOfSeveralSpeeds) {
+  const auto cpus = fixtures::usable_cpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "one core";
+  write_of_each_cpu("cpu_capacity", "1024\n");
+  EXPECT_EQ(judged("cores"), "not reported");
+  const std::string first = std::to_string(cpus.front());
+  write("sys/devices/system/cpu/cpu" + first + "/cpu_capacity", "400\n");
+  EXPECT_TRUE(judged("cores").ends_with(", 1 slower (" + first + ") (!)")) << judged("cores");
+  EXPECT_TRUE(judged("cores").starts_with(std::to_string(cpus.size() - 1) + " fast ("));
+}
+
+TEST_F(Machine, DoubtsAQuotaOfVersion1) {
+  write("proc/self/cgroup", "4:cpu,cpuacct:/ci\n");
+  write("sys/fs/cgroup/cpu,cpuacct/ci/cpu.cfs_period_us", "100000\n");
+  write("sys/fs/cgroup/cpu,cpuacct/ci/cpu.cfs_quota_us", "50000\n");
+  EXPECT_EQ(judged("cpu_quota"), "0.5 CPUs (!)");
+}
+
 TEST_F(Machine, DoubtsAQuota) {
   write("proc/self/cgroup", "0::/ci/job\n");
   write("sys/fs/cgroup/ci/job/cpu.max", "max 100000\n");

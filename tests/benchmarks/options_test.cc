@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "benchmarks/error.h"
+#include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/op_task.h"
@@ -70,6 +71,32 @@ TEST(Options, CheckTheMachineByDefault) {
   EXPECT_EQ(parsed({}).machine_check, MachineCheck::kWarn);
   EXPECT_EQ(parsed({"--fathom_machine_check=refuse"}).machine_check, MachineCheck::kRefuse);
   EXPECT_EQ(parsed({"--fathom_machine_check=off"}).machine_check, MachineCheck::kOff);
+}
+
+TEST(Options, TakeTheMinimumTimeWithAndWithoutItsUnit) {
+  const auto written = [](const std::string& typed) {
+    Options options = parsed({"--benchmark_min_time=" + typed});
+    write_min_time(options.google_benchmark);
+    std::string last = options.google_benchmark.back();
+    if (last.ends_with('s')) last.pop_back();  // as current releases of Google Benchmark want it
+    return last;
+  };
+  EXPECT_EQ(written("0.01"), "--benchmark_min_time=0.01");
+  EXPECT_EQ(written("0.01s"), "--benchmark_min_time=0.01");
+  EXPECT_EQ(written("2e-3s"), "--benchmark_min_time=2e-3");
+  for (const char* wrong : {"10x", "1ms", "s", "-1s", "inf", "1 s", "nans"})
+    EXPECT_THROW(parsed({std::string("--benchmark_min_time=") + wrong}), UsageError) << wrong;
+}
+
+TEST(Options, RefuseEventsOfTheCpu) {
+  EXPECT_THROW(parsed({"--benchmark_perf_counters=CYCLES"}), UsageError);
+  EXPECT_NO_THROW(parsed({"--benchmark_perf_counters="}));
+}
+
+TEST(Options, NameTheMachine) {
+  EXPECT_EQ(parsed({"--fathom_machine_name=lab 3"}).machine_name, "lab 3");
+  EXPECT_THROW(parsed({"--fathom_machine_name=two\nlines"}), UsageError);
+  EXPECT_THROW(parsed({"--fathom_machine_name=" + std::string(65, 'a')}), UsageError);
 }
 
 TEST(Options, SkipBrokenItemsByDefault) {

@@ -70,6 +70,8 @@ int64_t faults_again() {
   return faults() - before;
 }
 
+TEST(MallocTuning, KnowsWhoseMallocIsCalled) { EXPECT_EQ(allocator(), "libc.so.6"); }
+
 TEST(MallocTuning, KeepsFreedMemoryWhereItIsTuned) {
   in_own_process([] {  // malloc's settings cannot be read or reset
     set_malloc_tuning(Malloc::kStock);
