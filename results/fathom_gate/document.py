@@ -4,6 +4,7 @@ import json
 import math
 
 from fathom_gate import words
+from fathom_gate.rates import alone
 from fathom_gate.shift import percent
 from fathom_runs.source import shown
 
@@ -38,9 +39,9 @@ def run(rows):
 
 
 def error_rates(found):
-    """Percentages of made-up comparisons. Empty if no verdict is possible."""
-    if found is None:
-        return {}
+    """Percentages of made-up comparisons."""
+    if found is None:  # nothing can be judged
+        return {"judged_by": "repetitions alone", "false_slower_pct": alone()["false_pct"]}
     worst, usual = found.by_noise[found.worst_noise], found.usual
     made = {"judged_by": found.judged, "false_slower_pct": usual["false_pct"]}
     made |= {"worst_false_slower_pct": worst["false_pct"], "worst_noise": found.worst_noise}

@@ -12,9 +12,9 @@ from scipy.stats import t as student
 from fathom_gate.shift import CONFIDENCE, Shift
 from fathom_runs.names import kind
 
-# Most degrees of freedom of the noise: per run of the base after the first, and of any number of runs. Consecutive runs
-# resemble each other, so they differ less than a later run does. Fewer degrees make room for that.
-PER_RUN, MOST = 7, 20
+# Most degrees of freedom of the noise with one to four runs of the base, or more. Consecutive runs resemble each other, so
+# they differ less than a later run does. Fewer degrees make room for that.
+MOST_DEGREES = (0, 8, 20, 30)
 # Rows of equal, normal noise rarely have a larger spread of variances, relative to the expected one. Beyond it, the degrees
 # of freedom fall. verdict_trials.py shows what these constants do.
 USUAL_SPREAD, HEAVINESS = 1.15, 0.3
@@ -29,10 +29,10 @@ class Noise:
     rows: int  # that have two runs or more
 
     @classmethod
-    def of(cls, variances, counts, most):
-        """From each row's variance between runs and its number of runs; `most` bounds the degrees of freedom."""
+    def of(cls, before, variances, counts, most):
+        """From the rows' times [rows, runs], variances and numbers of runs; `most` bounds the degrees of freedom."""
         known = counts > 1
-        variances, free = variances[known], counts[known] - 1
+        before, variances, free = before[known], variances[known], counts[known] - 1
         if not free.size:
             return cls(0.0, 0.0, 0)
         pooled = np.sum(free * variances) / np.sum(free)
@@ -42,7 +42,8 @@ class Noise:
             spread = np.mean((variances / pooled) ** 2 / (1 + 2 / free))
             if spread > USUAL_SPREAD:
                 degrees = min(degrees, 1 + HEAVINESS / (spread - USUAL_SPREAD))
-        return cls(float(np.sqrt(pooled)), float(degrees), int(np.sum(known)))
+        variance = max(pooled, last_variance(before))
+        return cls(float(np.sqrt(variance)), float(degrees), int(np.sum(known)))
 
     def variances(self, own, counts):
         """Of each row: the common one, or more if the row's own runs differ more. Few runs of its own say little."""
@@ -59,13 +60,23 @@ def shifts(bases, new):
         if name in new.times:
             families.setdefault(kind(name), []).append(name)
     found, noises = {}, {}
-    most = min(PER_RUN * (len(bases) - 1), MOST)
+    most = MOST_DEGREES[min(len(bases), len(MOST_DEGREES)) - 1]
     for one, names in families.items():
         before = np.array([[level(run, name) for run in bases] for name in names])
         after = np.array([level(new, name) for name in names])
         made, noises[one] = of_family(before, after, most)
         found |= zip(names, made)
     return found, noises
+
+
+def last_variance(before):
+    """The variance by the distance of the last run from the earlier ones: all that a drift leaves visible."""
+    earlier = np.sum(~np.isnan(before[:, :-1]), axis=1)
+    rows = (earlier > 0) & ~np.isnan(before[:, -1])
+    if not rows.any():
+        return 0.0
+    distances = before[rows, -1] - np.nanmean(before[rows, :-1], axis=1)
+    return np.mean(distances**2 / (1 + 1 / earlier[rows]))
 
 
 def level(run, name):
@@ -78,7 +89,7 @@ def of_family(before, after, most):
     counts = np.sum(~np.isnan(before), axis=1)
     means = np.nanmean(before, axis=1)
     own = np.nansum((before - means[:, None]) ** 2, axis=1) / np.maximum(counts - 1, 1)
-    noise = Noise.of(own, counts, most)
+    noise = Noise.of(before, own, counts, most)
     effects = after - means
     if not noise.degrees:
         return [Shift(float(effect), -np.inf, np.inf, 1.0) for effect in effects], noise

@@ -126,10 +126,10 @@ def error_rates(found):
         f"{share_words(usual['false_pct'])} had a false SLOWER if processes differ by 1 %, "
         f"{share_words(worst['false_pct'])} under the worst of {len(found.by_noise)} noises (docs/gate.md)"
     )
-    here = f"; here 90 % would find {signed(found.found_90_pct)}" if found.found_90_pct else ""
+    here = found.found_90_pct
     yield (
         f"power: one row that is 5 % slower was found in {share_words(usual['found_pct'])} of them"
-        f"{here}, in a row of median noise"
+        + (f"; with the noise of the median row here, 90 % would find {signed(here)}" if here else "")
     )
 
 

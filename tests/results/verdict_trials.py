@@ -43,7 +43,7 @@ def unequal(random, processes):
 
 NOISES = noises.NOISES | {"unequal rows, 1 %": unequal}
 # What is tried: runs of the base for results/gate, rounds of results/ab.
-ALONE, GATE, AB = (1,), (2, 3, 4, 8), (4, 9, 27)
+ALONE, GATE, AB = (1,), (2, 3, 4), (4, 9, 27)
 FOUND = 0.9  # the power of the change that is looked for
 GRID = (2.25, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 9, 10, 12, 15, 20, 30, 50)  # percent
 
