@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import pathlib
 import sys
 import zlib
@@ -27,6 +28,11 @@ def text_of(path):
         raise RunError(f"{path}: is broken ({error}), expected a complete gzip file") from error
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}, expected a readable JSON file") from error
+
+
+def shown(path):
+    """The name of a file as valid text."""
+    return os.fsencode(path).decode(errors="replace")
 
 
 def is_gzip(path):
