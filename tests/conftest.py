@@ -28,6 +28,7 @@ OTHER_PYTHONS = {
         "gate/gate_shift",
         "history/history_changes",
         "history/history_profiles",
+        "history/history_rates",
         "report/fathom_figures",
         "report/our_figures",
         "report/report_figures",

@@ -20,17 +20,21 @@ def main():
     arguments = parsed()
     try:
         expect_distinct(arguments.output)
-        runs, refused = folder.runs(arguments.folder, arguments.output)
+        held = folder.contents(arguments.folder, arguments.output)
         # Imports SciPy, which takes long, so wrong input must fail before.
         from fathom_history import analysis, page
+        from fathom_history.limits import limits
 
-        analyses = [analysis.analysed(one, arguments.smallest) for one in machines(runs)]
-        lines = [line.replace(f"{arguments.folder}/", "", 1) for line in refused]
-        replace(arguments.output, page.page(analyses, lines, arguments.smallest))
+        found = machines(held.runs)
+        largest = limits(found)
+        analyses = [analysis.analysed(one, arguments.smallest, largest) for one in found]
+        refused = [line.replace(f"{arguments.folder}/", "", 1) for line in held.refused]
+        notes = [*page.no_runs(refused), *held.notes]
+        replace(arguments.output, page.page(analyses, notes, arguments.smallest, largest))
     except RunError as error:
         print(f"history: {error}", file=sys.stderr)
         return 2
-    for line in refused:
+    for line in (*held.refused, *held.notes):
         print(f"history: {line}", file=sys.stderr)
     counts = (plural(len(analyses), "machine"), *page.facts(analyses))
     print(f"{arguments.output}: {' · '.join(counts)}", file=message_stream(arguments.output))

@@ -6,7 +6,9 @@ from fathom_history import changes, context, profiles, sentences
 from fathom_history.causes import causes
 from fathom_history.changes import Change, Found
 from fathom_history.context import Mark
+from fathom_history.limits import OTHERS, PROFILES, STEPS, kind
 from fathom_history.machines import Machine, Series
+from fathom_history.noise import correlation
 from fathom_history.profiles import ProfileChange
 
 NEAR = 1  # run; noise can shift a change of the time and one of the profile by one run
@@ -29,6 +31,7 @@ class Analysis:
     changes: list[
         DescribedChange
     ]  # newest run first, then steps, then largest change, then profiles
+    correlations: dict[str, float]  # between one run and the next, by kind (limits.py)
 
     def of_kind(self, *kinds):
         return [series for series in self.machine.series if series.kind in kinds]
@@ -52,10 +55,18 @@ class Analysis:
         return [mark for mark in self.marks if change.old[-1] < mark.run <= change.run]
 
 
-def analysed(machine, smallest):
+def analysed(machine, smallest, limits):
+    """Analyses a machine. `limits` are the largest p of changes by kind."""
     marks = context.marks(machine.runs)
-    found = {series.name: changes.find(series, smallest) for series in machine.series}
-    moved = {row: profiles.find(row, types, smallest) for row, types in machine.types.items()}
+    correlated = correlations(machine, smallest)
+
+    def decided(name):
+        return smallest, limits[name], correlated[name]
+
+    found = {one.name: changes.find(one, *decided(kind(one))) for one in machine.series}
+    moved = {
+        row: profiles.find(row, types, *decided(PROFILES)) for row, types in machine.types.items()
+    }
     every = [
         one
         for series in machine.series
@@ -64,7 +75,17 @@ def analysed(machine, smallest):
         )
     ]
     every.sort(key=order)
-    return Analysis(machine, marks, found, moved, every)
+    return Analysis(machine, marks, found, moved, every, correlated)
+
+
+def correlations(machine, smallest):
+    """The correlation between one run and the next by kind: of all rows of a kind together, as one row has few runs."""
+    found = {PROFILES: correlation(map(profiles.near, machine.types.values()))}
+    for name in (STEPS, OTHERS):
+        rows = (one for one in machine.series if kind(one) == name)
+        us = (one.us[changes.steady(one, smallest)] for one in rows)
+        found[name] = correlation(map(changes.near, us))
+    return found
 
 
 def described(series: Series, times, moved, machine, marks):

@@ -1,12 +1,12 @@
 """Op types that explain the change of a step, each with its share of the change."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from otava.analysis import TTestSignificanceTester
+from scipy.stats import ttest_ind
 
-from fathom_history.changes import MAX_P
-
+MAX_P = 0.001
 MIN_SHARE = 0.05  # of the step's change; smaller causes are not listed
 MAX_CAUSES = 3
 
@@ -29,17 +29,15 @@ def causes(change, types):
     old, new = ([run for run in runs if run in profiled] for runs in (change.old, change.new))
     if not old or not new:
         return None
-    test = TTestSignificanceTester(MAX_P["step"])
     found = []
     for op_type, one in types.items():
         us = np.nan_to_num(one.us)  # 0 in a profiled step without the op type
-        with np.errstate(all="ignore"):  # all runs have equal values
-            stats = test.compare(us[old], us[new])
-        share = (stats.mean_2 - stats.mean_1) / (change.new_us - change.old_us)
-        is_certain = bool(stats.pvalue <= MAX_P["step"])
-        found.append(
-            Cause(op_type, float(stats.mean_1), float(stats.mean_2), float(share), is_certain)
-        )
+        with np.errstate(all="ignore"), warnings.catch_warnings():  # all runs have equal values
+            warnings.simplefilter("ignore", RuntimeWarning)
+            p = ttest_ind(us[old], us[new]).pvalue
+        old_us, new_us = float(us[old].mean()), float(us[new].mean())
+        share = (new_us - old_us) / (change.new_us - change.old_us)
+        found.append(Cause(op_type, old_us, new_us, share, bool(p <= MAX_P)))
     found = [cause for cause in found if abs(cause.share) >= MIN_SHARE]
     found.sort(key=lambda cause: (not cause.is_certain, -abs(cause.share), cause.op_type))
     certain = [cause for cause in found if cause.is_certain]

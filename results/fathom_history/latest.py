@@ -4,14 +4,14 @@ import itertools
 
 import pandas as pd
 
-from fathom_history import names, sentences
+from fathom_history import doubt, names, sentences
 from fathom_page.templates import breakable
 from fathom_runs.words import disturbed_words, plural
 
 GROUPS = 3  # newest runs with changes that are shown; changes of earlier runs are folded
 MAX_SENTENCES = 6  # sentences per run; the others are folded
 DISTURBED = 0.2  # share of rows; with more outliers, a run counts as disturbed
-FEW = 10  # with fewer runs, changes of a few percent are rarely detected
+FEW = 10  # with fewer runs, changes of a few percent are rarely found
 
 
 def section(analysis, key, smallest):
@@ -21,6 +21,7 @@ def section(analysis, key, smallest):
     ]
     shown = [group(analysis, key, one) for one in groups]
     return {
+        "doubt": doubt.section(analysis),
         "no_changes": "" if groups else no_changes(analysis, smallest),
         "groups": shown[:GROUPS],
         "earlier": shown[GROUPS:],
@@ -31,8 +32,8 @@ def section(analysis, key, smallest):
 
 def no_changes(analysis, smallest):
     runs = len(analysis.machine.runs)
-    text = f"In {plural(runs, 'run')} no row has changed by {smallest:g} % or more."
-    return text + (" With so few runs, only large changes are detected." if runs < FEW else "")
+    text = f"In {plural(runs, 'run')} no change of {smallest:g} % or more was found."
+    return text + (" With so few runs, only large changes are found." if runs < FEW else "")
 
 
 def group(analysis, key, described):
@@ -116,7 +117,7 @@ def table(analysis, key):
     return {
         "key": f"changes{key}",
         "title": "Changes of times",
-        "what": "before, after: means over the runs of the old and new level. p: Otava's t-test. Letters: see "
+        "what": "before, after: means over the runs of the old and new level. p: Student's t. Letters: see "
         "Trends.",
         "shown": data.assign(row=[name(key, one.change) for one in analysis.time_changes]),
         "data": data,

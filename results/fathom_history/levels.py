@@ -7,62 +7,84 @@ n runs to their mean then add up to the sum over their pairs, divided by n.
 import math
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr
 
-PENALTY = 3  # of one more level: times the noise, times log(runs)
-MIN_NOISE = 1e-9  # of equal runs
+from fathom_history.noise import MIN_NOISE, inflation, noise
+
+PENALTY = 3  # of one more level: times the noise of a level's mean, times log(runs)
 
 
-def partition(distances):
+def partition(distances, correlation):
     """Bounds of the levels with the smallest distances to their means: the start of each level, and the last end.
 
-    Each level costs a penalty (optimal partitioning, Jackson et al. 2005). The noise is the median distance between
-    neighbours, because changes and odd runs hardly influence it.
+    Each level costs a penalty (optimal partitioning, Jackson et al. 2005). Runs that resemble the one before wander as
+    far as the sum of their correlations says, so it grows with them.
     """
     count = len(distances)
-    penalty = PENALTY * max(np.median(np.diag(distances, 1)), MIN_NOISE) * math.log(count)
+    wander = (1 + correlation) / (1 - correlation)
+    penalty = PENALTY * wander * noise(distances, correlation) * math.log(count)
     sums = np.zeros((count + 1, count + 1))  # of the distances in [0, i) x [0, j)
     sums[1:, 1:] = distances.cumsum(0).cumsum(1)
-    squares = np.diag(sums)
+    squares, bound = np.diag(sums), np.arange(count + 1)
+    # Row: end of a level; column: start.
+    lengths = np.maximum(bound[:, None] - bound, 1)
+    inside = (squares[:, None] - 2 * sums + squares) / 2 / lengths + penalty
     # Of the best levels of the first n runs: cost, and start of the last level.
     costs, starts = np.zeros(count + 1), [0]
     for end in range(1, count + 1):
-        start = np.arange(end)
-        pairs = (squares[end] - 2 * sums[:end, end] + squares[:end]) / 2
-        total = costs[:end] + pairs / (end - start) + penalty
+        total = costs[:end] + inside[end, :end]
         starts.append(int(total.argmin()))
-        costs[end] = total.min()
+        costs[end] = total[starts[-1]]
     bounds = [count]
     while bounds[0]:
         bounds.insert(0, starts[bounds[0]])
     return bounds
 
 
-def merged(bounds, p, max_p):
-    """Merges neighbouring levels, largest `p(start, middle, end)` first, until every p is at most `max_p`."""
+def merged(bounds, probabilities, max_p):
+    """Merges the neighbouring levels with the largest of `probabilities(bounds)` until all are at most `max_p`."""
     bounds = list(bounds)
     while len(bounds) > 2:
-        values = [p(*three) for three in zip(bounds, bounds[1:], bounds[2:])]
+        values = probabilities(bounds)
         if max(values) <= max_p:
             break
         del bounds[1 + values.index(max(values))]
     return bounds
 
 
-def probability(distances, start, middle, end):
-    """p of the difference between the levels [start, middle) and [middle, end).
+def probabilities(distances, bounds, correlation):
+    """p of the difference between every two neighbouring levels.
 
-    The statistic is the pseudo-F of PERMANOVA (Anderson 2001): the distance between the means over the scatter within
-    the levels. With noise in one dimension it is the square of Student's t. With noise in several dimensions large
-    values are rarer (Szekely and Bakirov 2003), so p of Student's t is then too large rather than too small.
+    The statistic is the distance between their means over the scatter within all levels. With noise in one dimension
+    it is Student's t, with `correlation` between one run and the next. With noise in several dimensions large values
+    are rarer (Szekely and Bakirov 2003), so p of Student's t is then too large rather than too small.
     """
-    inside = scatter(distances, start, middle) + scatter(distances, middle, end)
-    between = max(scatter(distances, start, end) - inside, 0)
-    freedom = end - start - 2
-    variance = max(inside / freedom, MIN_NOISE)
-    return float(2 * student.sf(math.sqrt(between / variance), freedom))
+    levels = list(zip(bounds, bounds[1:]))
+    inside = [scatter(distances, *level) for level in levels]
+    counts = np.diff(bounds)
+    means = [inflation(count, correlation) / count for count in counts]  # their variances
+    freedom = sum(count * (1 - mean) for count, mean in zip(counts, means))
+    if freedom <= 0:  # each run is a level
+        return [1.0] * (len(levels) - 1)
+    variance = max(sum(inside) / freedom, MIN_NOISE)
+    found = []
+    for left, ((start, middle), (_, end)) in enumerate(zip(levels, levels[1:])):
+        right = left + 1
+        between = scatter(distances, start, end) - inside[left] - inside[right]
+        apart = max(between, 0) * (1 / counts[left] + 1 / counts[right])
+        ratio = math.sqrt(apart / variance / (means[left] + means[right]))
+        found.append(float(2 * stdtr(counts.sum() - len(levels), -ratio)))  # Student's t
+    return found
 
 
 def scatter(distances, start, end):
     """Sum of the distances of runs to their mean."""
     return distances[start:end, start:end].sum() / 2 / (end - start)
+
+
+def by_chance(runs, odd, level):
+    """Upper bound of the expected number of places where as many odd runs as `level` has follow each other.
+
+    `odd` of the runs were set aside.
+    """
+    return runs * (odd / runs) ** level if runs else 0.0

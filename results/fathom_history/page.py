@@ -2,7 +2,9 @@
 
 import pathlib
 
-from fathom_history import cards, changes, latest, names, profiles, stack, tables
+from fathom_history import cards, latest, names, profiles, stack, tables
+from fathom_history.changes import NEWEST
+from fathom_history.limits import RATE
 from fathom_page import templates
 from fathom_runs.words import plural
 
@@ -12,8 +14,8 @@ SIGNS = {"slower": "▲", "faster": "▼", "profile": stack.PROFILE}
 KINDS = {"op": "Ops", "other": "Other rows"}  # titles of the tables of rows
 
 
-def page(analyses, refused, smallest):
-    """The HTML of the page. `refused` are lines about files that are not runs."""
+def page(analyses, notes, smallest, limits):
+    """The HTML of the page. `notes` are lines about the folder, `limits` the largest p by kind."""
     # With one machine, ids have no suffix and stay the same in later pages.
     keys = [f"-machine{number}" if number > 1 else "" for number in range(1, len(analyses) + 1)]
     return templates.page(
@@ -24,17 +26,18 @@ def page(analyses, refused, smallest):
         things="runs",
         heading=(analyses[0].machine.title if len(analyses) == 1 else f"{len(analyses)} machines"),
         facts=facts(analyses),
-        notes=list(no_runs(refused)),
+        notes=notes,
         smallest=f"{smallest:g}",
-        max_p=f"{changes.MAX_P['step']:g}",
-        max_p_of_many=f"{changes.MAX_P_OF_MANY:g}",
-        max_p_of_profiles=f"{profiles.MAX_P:g}",
+        rate=f"{100 * RATE:g}",
+        limits=[(name, f"{max_p:.1g}") for name, max_p in limits.items()],
+        newest=f"{NEWEST:g}",
         profile_runs=profiles.MIN_RUNS,
         machines=[machine(one, key, smallest) for one, key in zip(analyses, keys)],
     )
 
 
 def no_runs(refused):
+    """Yields notes about files that are not runs."""
     yield from (f"Not a run: {line}" for line in refused[:REFUSED])
     if more := len(refused[REFUSED:]):
         yield f"{plural(more, 'more file')} {'is not a run' if more == 1 else 'are not runs'}."

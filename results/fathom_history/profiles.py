@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fathom_history.levels import merged, partition, probability
+from fathom_history.levels import by_chance, merged, partition, probabilities
 from fathom_history.machines import op_times
 from fathom_page.distances import cosine_distances
 
-MAX_P = 0.0001  # small, because any run may be the first of a level
 MIN_LEVEL, MIN_RUNS = 2, 7  # runs of a level, and of two levels together
-MAX_CHANCE = 0.01  # of as many odd runs in a row as a level has runs
+MAX_CHANCE = 0.01  # that odd runs alone make a level
 MAX_SHIFTS = 3  # op types that are named
 MIN_SHIFT = 0.5  # of the largest shift; op types with smaller ones are not named
 
@@ -49,27 +48,30 @@ class ProfileChange:
         return self.new[0]
 
 
-def find(row, types, smallest):
-    """Finds changes that move at least `smallest` percent of the step to or from an op type.
+def find(row, types, smallest, max_p, correlation):
+    """Finds changes that move at least `smallest` percent of the step to or from an op type, with p of at most `max_p`.
 
     `types` are the Series of the step's op types. Single runs that differ from their neighbours are not used.
     """
     every = shares(types)
-    profiles, distances, bounds = without_odd_runs(every)
-    odd = 1 - len(profiles) / max(len(every), 1)
+    profiles, apart, bounds = without_odd_runs(every, correlation)
+    odd = len(every) - len(profiles)
 
-    def p(start, middle, end):
-        shorter = min(middle - start, end - middle)
-        by_chance = len(every) * odd**shorter
-        if shorter < MIN_LEVEL or end - start < MIN_RUNS or by_chance > MAX_CHANCE:
-            return 1.0
-        moved = profiles[middle:end].mean() - profiles[start:middle].mean()
-        return probability(distances, start, middle, end) if moved.abs().max() >= smallest else 1.0
+    def values(bounds):
+        found = probabilities(apart, bounds, correlation)
+        for place, (start, middle, end) in enumerate(zip(bounds, bounds[1:], bounds[2:])):
+            shorter = min(middle - start, end - middle)
+            is_chance = by_chance(len(every), odd, shorter) > MAX_CHANCE
+            moved = profiles[middle:end].mean() - profiles[start:middle].mean()
+            is_short = shorter < MIN_LEVEL or end - start < MIN_RUNS
+            if is_short or is_chance or moved.abs().max() < smallest:
+                found[place] = 1.0
+        return found
 
-    bounds = merged(bounds, p, MAX_P)
+    bounds = merged(bounds, values, max_p)
     return [
-        change(row, profiles, distances, three, p(*three))
-        for three in zip(bounds, bounds[1:], bounds[2:])
+        change(row, profiles, apart, three, p)
+        for *three, p in zip(bounds, bounds[1:], bounds[2:], values(bounds))
     ]
 
 
@@ -80,14 +82,24 @@ def shares(types):
     return 100 * times[total > 0].div(total[total > 0], axis=0)
 
 
-def without_odd_runs(profiles):
+def near(types):
+    """Distances between the profiles of runs that are one apart, and two apart."""
+    distances = between(shares(types))
+    return [np.diag(distances, apart) for apart in (1, 2)]
+
+
+def between(profiles):
+    return cosine_distances(profiles).to_numpy() if len(profiles) else np.empty((0, 0))
+
+
+def without_odd_runs(profiles, correlation):
     """Removes runs that are a level of their own. Returns the profiles, their distances and the bounds of levels."""
     while len(profiles) >= MIN_RUNS:
-        distances = cosine_distances(profiles).to_numpy()
-        bounds = partition(distances)
+        apart = between(profiles)
+        bounds = partition(apart, correlation)
         single = [start for start, end in zip(bounds, bounds[1:]) if end - start < MIN_LEVEL]
         if not single:
-            return profiles, distances, bounds
+            return profiles, apart, bounds
         profiles = profiles.drop(profiles.index[single])
     return profiles, np.empty((0, 0)), []
 

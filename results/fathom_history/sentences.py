@@ -25,8 +25,18 @@ def change(one, machine, series, marks, found, profiles=()):
     if one.kind == "step":
         words.append(op_types(found))
     words += [f"Its profile changed, too ({distance(one)}): {shares(one)}." for one in profiles]
-    words += [label(one, series), other_changes(one, marks)]
+    words += [label(one, series), *doubts(one, runs), other_changes(one, marks)]
     return " ".join(filter(None, words))
+
+
+def doubts(one, runs):
+    """Yields sentences about other explanations of a change."""
+    if len(one.new) == 1:
+        yield "One run cannot tell a change from an outlier: the next one decides."
+    if one.is_drift:
+        yield "A steady drift fits these runs as well."
+    if one.back_to is not None:
+        yield f"The row had this time before, until {runs[one.back_to].minute}."
 
 
 def profile(one, machine, marks):
@@ -85,7 +95,8 @@ def op_types(found):
 def label(one, series):
     """A sentence if the label changed: the kernel that a library chose."""
     old, new = series.labels[one.old[-1]], series.labels[one.run]
-    return f"Its label changed from {old or 'none'} to {new or 'none'}." if old != new else ""
+    words = [shortened(text) if text else "none" for text in (old, new)]
+    return f"Its label changed from {words[0]} to {words[1]}." if old != new else ""
 
 
 def other_changes(one, marks):
@@ -110,4 +121,5 @@ def changed(marks):
 
 
 def shortened(text):
+    text = " ".join(str(text).split())
     return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"

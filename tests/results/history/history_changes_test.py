@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from fathom_history import context
 from fathom_history.changes import find
@@ -23,8 +24,12 @@ def runs(*levels):
     return us * (1 + np.resize(NOISE, len(us)) / 100)
 
 
-def places(us, kind="step", smallest=2):
-    return [change.run for change in find(series(us, kind), smallest).changes]
+def changes(us, smallest=2, max_p=0.001, correlation=0.0):
+    return find(series(us), smallest, max_p, correlation)
+
+
+def places(us, **options):
+    return [change.run for change in changes(us, **options).changes]
 
 
 @pytest.mark.parametrize("us", [[10] * 12, [1 / 3] * 40, [10, 11], [10]])
@@ -33,7 +38,7 @@ def test_equal_or_few_runs_have_no_change(us):
 
 
 def test_every_change_is_found_with_its_means():
-    found = find(series(runs((100, 20), (130, 20), (110, 20))), 2)
+    found = changes(runs((100, 20), (130, 20), (110, 20)))
     assert [change.run for change in found.changes] == [20, 40] and found.outliers == []
     first, second = found.changes
     assert (first.old_us, first.new_us) == pytest.approx((100, 130), rel=0.005)
@@ -41,25 +46,33 @@ def test_every_change_is_found_with_its_means():
     assert second.old == tuple(range(20, 40)) and second.new == tuple(range(40, 60))
 
 
+def test_p_is_that_of_students_t_test():
+    us = runs((100, 9), (110, 4))
+    (change,) = changes(us).changes
+    assert change.p == pytest.approx(ttest_ind(us[:9], us[9:]).pvalue)
+    (other,) = changes(us, correlation=0.3).changes
+    assert other.p > change.p, "runs that resemble each other tell less"
+
+
 def test_a_single_different_run_is_an_outlier():
-    found = find(series(runs((100, 9), (140, 1), (100, 12))), 2)
+    found = changes(runs((100, 9), (140, 1), (100, 12)))
     assert found.changes == [] and found.outliers == [9]
 
 
 def test_outliers_do_not_hide_a_change():
     us = runs((100, 20), (105, 20))
     us[[3, 11, 27, 33]] *= 1.4
-    found = find(series(us), 2)
+    found = changes(us)
     assert [change.run for change in found.changes] == [20] and found.outliers == [3, 11, 27, 33]
 
 
 def test_a_different_first_run_is_an_outlier():
-    found = find(series(runs((140, 1), (100, 15))), 2)
+    found = changes(runs((140, 1), (100, 15)))
     assert found.changes == [] and found.outliers == [0]
 
 
 def test_two_runs_are_a_level():
-    found = find(series(runs((100, 10), (140, 2), (100, 10))), 2)
+    found = changes(runs((100, 10), (140, 2), (100, 10)))
     assert [change.run for change in found.changes] == [10, 12] and found.outliers == []
 
 
@@ -68,16 +81,16 @@ def test_a_clear_change_at_the_newest_run_is_found():
 
 
 def test_a_change_at_the_newest_run_needs_a_smaller_p_than_two_runs():
-    us = runs((100, 10), (104, 1))
-    found = find(series(us), 2)
+    us = runs((100, 10), (105, 1))
+    found = changes(us, max_p=0.0001)
     assert found.changes == [] and found.outliers == [10]
-    assert places(np.append(us, 104)) == [10]
+    assert places(np.append(us, 105), max_p=0.0001) == [10]
 
 
 def test_missing_runs_are_skipped():
     us = runs((100, 10), (120, 10))
     us[[4, 9, 10]] = np.nan
-    (change,) = find(series(us), 2).changes
+    (change,) = changes(us).changes
     assert change.old[-1] == 8 and change.run == 11
 
 
@@ -86,18 +99,15 @@ def test_small_changes_are_ignored(smallest, found):
     assert places(runs((100, 15), (104, 15)), smallest=smallest) == found
 
 
-@pytest.mark.parametrize("kind, most", [("step", 0.04), ("op", 0.01)])
-def test_noise_gives_few_false_changes(kind, most):
-    random = np.random.default_rng(1)
-    rows = 100 * (1 + 0.03 * random.standard_normal((500, 30)))
-    assert np.mean([bool(places(us, kind)) for us in rows]) <= most
+def test_a_row_that_returns_to_a_level_says_so():
+    first, second = changes(runs((100, 10), (140, 5), (100.5, 10))).changes
+    assert first.back_to is None and second.back_to == 9
 
 
-def test_most_changes_are_found_at_the_second_run():
-    random = np.random.default_rng(1)
-    rows = 100 * (1 + 0.01 * random.standard_normal((200, 32)))
-    rows[:, 30:] *= 1.05
-    assert np.mean([30 in places(us) for us in rows]) >= 0.85
+def test_a_drift_is_no_clear_change():
+    us = runs((100, 40)) * np.linspace(1, 1.2, 40)
+    assert all(change.is_drift for change in changes(us).changes) and places(us)
+    assert not changes(runs((100, 20), (120, 20))).changes[0].is_drift
 
 
 # --- changes of the context

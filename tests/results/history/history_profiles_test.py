@@ -28,19 +28,23 @@ def types(*steps, noise=0.01, seed=1, odd=()):
     }
 
 
+def changes(types, smallest=2, max_p=0.0001, correlation=0.0):
+    return find("row", types, smallest, max_p, correlation)
+
+
 def places(*steps, smallest=2, **options):
-    return [change.run for change in find("row", types(*steps, **options), smallest)]
+    return [change.run for change in changes(types(*steps, **options), smallest)]
 
 
 def test_a_change_of_the_profile_is_found_while_the_time_stays():
     found = types(*[STEP] * 15, *[OTHER] * 9)
-    (change,) = find("row", found, 2)
+    (change,) = changes(found)
     assert change.old == tuple(range(15)) and change.new == tuple(range(15, 24))
     assert change.p < 1e-6 and change.distance > 20 * change.noise > 0
 
 
 def test_the_op_types_that_changed_most_are_named_with_their_shares():
-    (change,) = find("row", types(*[STEP] * 15, *[OTHER] * 9), 2)
+    (change,) = changes(types(*[STEP] * 15, *[OTHER] * 9))
     found = {shift.op_type: (shift.old, shift.new) for shift in change.shifts}
     assert found == {
         "conv2d": pytest.approx((50, 56), abs=0.5),
@@ -49,7 +53,7 @@ def test_the_op_types_that_changed_most_are_named_with_their_shares():
 
 
 def test_the_distance_is_the_cosine_distance_between_the_mean_profiles():
-    (change,) = find("row", types(*[STEP] * 9, *[OTHER] * 9, noise=0), 2)
+    (change,) = changes(types(*[STEP] * 9, *[OTHER] * 9, noise=0))
     one, other = (np.array(list(step.values())) for step in (STEP, OTHER))
     cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
     assert change.distance == pytest.approx(1 - cosine, rel=1e-6) and change.noise < 1e-12
@@ -71,7 +75,7 @@ def test_a_level_of_two_runs_is_found_with_its_end():
 
 def test_an_op_type_that_appears_changes_the_profile():
     more = STEP | {"conv2d": 45.0, "copy": 5.0}
-    (change,) = find("row", types(*[STEP] * 10, *[more] * 5), 2)
+    (change,) = changes(types(*[STEP] * 10, *[more] * 5))
     assert {(shift.op_type, round(shift.old)) for shift in change.shifts} == {
         ("conv2d", 50),
         ("copy", 0),
@@ -80,7 +84,7 @@ def test_an_op_type_that_appears_changes_the_profile():
 
 def test_the_class_framework_is_one_op_type():
     split = STEP | {"conv2d": 47.0, "view": 3.0}
-    (change,) = find("row", types(*[STEP] * 10, *[split] * 5), 2)
+    (change,) = changes(types(*[STEP] * 10, *[split] * 5))
     assert {shift.op_type for shift in change.shifts} == {"conv2d", "framework"}
 
 
@@ -134,5 +138,5 @@ def test_noise_of_a_single_op_type_gives_no_change():
 
 
 def test_the_most_similar_levels_are_merged_first():
-    values = {(0, 1, 2): 0.2, (1, 2, 3): 0.5, (0, 1, 3): 0.0, (0, 2, 3): 0.5}
-    assert merged([0, 1, 2, 3], lambda *three: values[three], 0.01) == [0, 1, 3]
+    values = {(0, 1, 2, 3): [0.2, 0.5], (0, 1, 3): [0.0]}
+    assert merged([0, 1, 2, 3], lambda bounds: values[tuple(bounds)], 0.01) == [0, 1, 3]

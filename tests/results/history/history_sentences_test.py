@@ -6,7 +6,7 @@ import re
 import made_up_history as made_up
 import made_up_run
 import pytest
-from made_up_history import sentences, shown
+from made_up_history import sentences, shown, words
 
 OP = made_up_run.op_name("conv2d", "alexnet", "first", "onednn")
 DAYS = 24
@@ -95,6 +95,8 @@ def test_a_change_at_the_newest_run_is_found(known):
     sentence = known[0][name("speech")]
     assert "since 2026-01-24 00:00" in sentence
     assert "(mean of 23 runs against the newest run, " in sentence
+    assert "One run cannot tell a change from an outlier: the next one decides." in sentence
+    assert "the next one decides" not in known[0][name("alexnet")]
 
 
 def test_unchanged_rows_and_outliers_are_not_changes(known):
@@ -130,7 +132,44 @@ def test_noise_gives_no_change(tmp_path):
     options = {"workloads": tuple(made_up_run.PROFILES), "modes": ("train", "infer"), "noise": 0.03}
     result, page = shown(made_up.write(tmp_path / "runs", 30, **options), tmp_path / "page.html")
     assert sentences(page) == [] and result.stdout.rstrip().endswith("0 changes")
-    assert "In 30 runs no row has changed by 2 % or more." in page
+    assert "In 30 runs no change of 2 % or more was found." in page
+
+
+def test_a_page_states_how_often_it_is_wrong(tmp_path, known):
+    latest = words(re.search(r'<section id="latest.*?</section>', known[1], re.DOTALL)[0])
+    rate = "Of pages without a change, at most 5 % show one by chance if times vary independently"
+    assert rate in latest and "Made-up pages without a change that show one" in latest
+    assert "p is at most 0.0002 for times of steps" in " ".join(words(known[1]).split())
+    _, page = shown(made_up.write(tmp_path / "runs", 5), tmp_path / "page.html")
+    assert "Fewer than 10 runs do not show how they vary here." in page
+
+
+def test_a_row_that_comes_back_says_so(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 20, lambda _, day: 1.2 if 8 <= day < 14 else 1)
+    _, page = shown(folder, tmp_path / "page.html")
+    (_, newest), (_, first) = sentences(page)
+    assert "The row had this time before, until 2026-01-08 00:00." in newest
+    assert "had this time before" not in first
+
+
+def test_a_drift_is_said_to_be_possible(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 30, lambda _, day: 1 + 0.01 * day)
+    _, page = shown(folder, tmp_path / "page.html")
+    found = ["A steady drift fits these runs as well." in one for _, one in sentences(page)]
+    assert sum(found) > len(found) / 2
+
+
+def test_a_label_is_one_line_of_limited_length(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 20, lambda _, day: 1.2 if day >= 10 else 1)
+    for day in range(10, 20):
+        document = made_up.run(day, lambda *_: 1.2)
+        for row in document["benchmarks"]:
+            row["label"] = "jit:\r\n<b>|`avx2`" + 100 * "x"
+        made_up_run.write(folder / made_up.file(day), document)
+    _, page = shown(folder, tmp_path / "page.html")
+    ((_, sentence),) = sentences(page)
+    assert "Its label changed from none to jit: <b>|`avx2`xxxx" in sentence
+    assert "x… ." not in sentence and 61 * "x" not in sentence
 
 
 def test_a_disturbed_run_is_named(tmp_path):
@@ -160,7 +199,7 @@ def test_small_changes_can_be_ignored(tmp_path):
     _, page = shown(folder, tmp_path / "page.html")
     assert len(sentences(page)) == 1
     _, page = shown(folder, tmp_path / "page.html", "--smallest=5")
-    assert sentences(page) == [] and "by 5 % or more" in page
+    assert sentences(page) == [] and "no change of 5 % or more" in page
 
 
 def test_missing_op_types_are_mentioned(tmp_path):

@@ -6,7 +6,7 @@ import re
 
 import made_up_history as made_up
 import made_up_run
-from made_up_history import shown
+from made_up_history import sentences, shown
 from program import history, refusals
 
 refused = refusals("history")
@@ -38,9 +38,7 @@ def test_each_machine_has_a_section(tmp_path):
         "Quick CPU, 8 CPUs",
     ], "the machine of the newest run comes first"
     runs = [json.loads(one) for one in re.findall('class="runs">(.*?)</script>', page)]
-    assert [len(one) for one in runs] == [12, 12] and page.count(
-        "In 12 runs no row has changed"
-    ) == 2
+    assert [len(one) for one in runs] == [12, 12] and page.count("In 12 runs no change of 2 %") == 2
 
 
 def test_gzip_files_are_runs_and_copies_of_a_run_count_once(tmp_path):
@@ -80,7 +78,7 @@ def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
         "broken.json": (good[:3000], "is truncated at line 1"),
         "dateless.json": (good.replace('"date"', '"day"'), "date is 'none', expected one like"),
         "foreign.json": (good.replace("alexnet/train", "BM"), "no row of fathom_bench among its"),
-        "notes.txt": ("Monday", "is not JSON at line 1"),
+        "notes": ("{Monday}", "is not JSON at line 1"),
         "timeless.json": (
             good.replace('"real_time": 1', '"real_time": -1'),
             "real_time of alexnet/",
@@ -99,6 +97,53 @@ def test_files_that_are_not_runs_are_listed_and_skipped(tmp_path):
         assert line.startswith(f"history: {folder}/{file}: ") and "expected" in line
         assert found in line, line
         assert f"<li>Not a run: {file}: " in page
+
+
+def test_files_without_json_share_a_line(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    for name in ("README.md", "a.png", "below/b.csv", "c.tar.gz", ".hidden.png", "below/._a.json"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"\x89PNG")
+    os.rename(folder / made_up.file(1), folder / "a run without a suffix")
+    result, page = shown(folder, folder / "page.html")
+    result, page = shown(folder, folder / "page.html")  # now the page is among the files
+    line = "4 files without JSON: README.md, a.png, below/b.csv and c.tar.gz"
+    assert result.stderr == f"history: {line}\n" and f"<li>{line}</li>" in page
+    assert "3 runs" in result.stdout and "Not a run" not in page
+
+
+def test_a_run_counts_once_however_often_it_is_there(tmp_path):
+    """Otherwise, an outlier that is there twice were a level of two runs, and so two changes."""
+    folder = made_up.write(tmp_path / "runs", 24, lambda _, day: 1.4 if day == 12 else 1)
+    run = made_up.file(12)
+    again = made_up.run(12, lambda *_: 1.4)
+    made_up_run.write(folder / "again.json.gz", again)
+    (folder / "other").mkdir()
+    (folder / "other" / run).write_text(json.dumps(again, indent=1))
+    made_up_run.write(folder / "cut.json", again | {"benchmarks": again["benchmarks"][:3]})
+    result, page = shown(folder, tmp_path / "page.html")
+    copies = ", ".join(f"{name} (of {run})" for name in ("again.json.gz", "cut.json"))
+    line = f"3 files are copies of runs and not counted: {copies} and other/{run} (of {run})"
+    assert result.stderr == f"history: {line}\n" and f"<li>{line}</li>" in page
+    assert "24 runs" in result.stdout and sentences(page) == []
+
+
+def test_different_runs_of_one_date_all_count(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for number, noise in enumerate((0, 0.01)):
+        made_up_run.write(folder / f"{number}.json", made_up.run(0, noise=noise))
+    made_up_run.write(folder / "other machine.json", made_up.run(0, noise=0, cpu="Other CPU"))
+    result, _ = shown(folder, tmp_path / "page.html")
+    assert result.stderr == "" and "3 runs" in result.stdout
+
+
+def test_a_name_that_is_not_utf8_is_shown_with_a_mark(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 3)
+    name = os.fsencode(folder / made_up.file(0))
+    os.rename(name, os.fsencode(folder) + b"/\xff.json")
+    result, page = shown(folder, tmp_path / "page.html")
+    assert result.stderr == "" and "\ufffd.json" in page
 
 
 def test_a_file_of_an_older_program_names_the_script(tmp_path):
@@ -147,7 +192,7 @@ def test_the_same_runs_give_the_same_bytes(tmp_path):
 def test_one_run_is_a_history(tmp_path):
     _, page = shown(made_up.write(tmp_path / "runs", 1), tmp_path / "page.html")
     assert (
-        "In 1 run no row has changed by 2 % or more. With so few runs, only large changes are detected."
+        "In 1 run no change of 2 % or more was found. With so few runs, only large changes are found."
         in page
     )
 
