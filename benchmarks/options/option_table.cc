@@ -287,7 +287,7 @@ std::string options_help() {
          "  fathom_bench --benchmark_filter=^op/conv2d/vgg --benchmark_repetitions=9 "
          "--benchmark_out=a.json\n"
          "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row matches, 4 a row "
-         "failed\n";
+         "failed,\n  5 the program failed (disk full, out of memory)\n";
 }
 
 }  // namespace fathom::benchmarks

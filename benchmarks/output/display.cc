@@ -6,10 +6,12 @@
 #include <array>
 #include <functional>
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/preset.h"
+#include "benchmarks/output/json.h"
 #include "benchmarks/output/terminal/terminal.h"
 
 namespace fathom::benchmarks {
@@ -40,6 +42,8 @@ Display::Display(const Options& options, const std::vector<Row>& rows, Progress&
     : google_benchmarks_(*benchmark::CreateDefaultDisplayReporter()),
       options_(options),
       progress_(progress) {
+  google_benchmarks_.SetOutputStream(&text_);
+  google_benchmarks_.SetErrorStream(&messages_);
   if (!prints_table(options)) return;
   const std::size_t columns = terminal_columns(STDOUT_FILENO, kMaxColumns);
   table_.emplace(rows, std::clamp(columns, kMinColumns, kMaxColumns),
@@ -49,6 +53,7 @@ Display::Display(const Options& options, const std::vector<Row>& rows, Progress&
 void Display::begin(const Context& context) {
   progress_.wipe();
   google_benchmarks_.ReportContext(context);
+  pass_on();
 }
 
 void Display::add(const RowResult& result) {
@@ -80,6 +85,23 @@ void Display::print(std::vector<Run> runs) {
     }
   }
   google_benchmarks_.ReportRuns(runs);
+  pass_on();
+}
+
+void Display::end() {
+  google_benchmarks_.Finalize();
+  pass_on();
+}
+
+void Display::pass_on() {
+  std::istringstream lines(messages_.str());
+  for (std::string line; std::getline(lines, line);) {
+    // Debian's library is one. Its timed loop is in a header, which is compiled with this program.
+    if (line.find("Library was built as DEBUG") == std::string::npos) std::cerr << line << '\n';
+  }
+  std::cout << (options_.json ? strict_json(text_.str()) : text_.str()) << std::flush;
+  messages_.str({});
+  text_.str({});
 }
 
 }  // namespace fathom::benchmarks

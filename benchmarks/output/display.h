@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "benchmarks/google_benchmark.h"
@@ -19,14 +20,18 @@ class Display final : public ResultSink {
 
   void begin(const Context& context) override;
   void add(const RowResult& result) override;
-  void end() override { google_benchmarks_.Finalize(); }
+  void end() override;
 
   int failures() const { return failures_; }
 
  private:
   void print(std::vector<RowResult::Run> runs);
+  /// Prints what Google Benchmark has written since the last call.
+  void pass_on();
 
   benchmark::BenchmarkReporter& google_benchmarks_;
+  std::ostringstream text_;      ///< what it writes
+  std::ostringstream messages_;  ///< what it writes to stderr
   const Options& options_;
   Progress& progress_;
   std::optional<TerminalTable> table_;

@@ -7,9 +7,9 @@
 #include "benchmarks/error.h"
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/output/json.h"
-#include "benchmarks/output/json_file.h"
 #include "benchmarks/rows/rows.h"
 #include "fixtures/files/file.h"
+#include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -34,7 +34,7 @@ void expect_same(const std::string& path, const FinishedRun& run, const std::str
                  const std::string& now) {
   const auto found = run.context.find(key);
   const std::string then = found == run.context.end() ? "" : found->second;
-  if (then != now) {
+  if (then != utf8(now)) {
     refuse(path, "was measured with " + key + " '" + then + "', now it is '" + now +
                      "'; only a run with the same machine, build and settings can be resumed");
   }
@@ -50,6 +50,7 @@ FinishedRun parsed(const std::string& path, const std::string& text) try {
 
 EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context) {
   EarlierRun earlier;
+  if (!fixtures::is_plain_file(path)) refuse(path, "is a pipe or a device, expected a file");
   if (!std::filesystem::exists(path)) return earlier;
   const std::string text = fixtures::text_of_file(path);
   const FinishedRun run = parsed(path, text);
@@ -74,13 +75,14 @@ StepChoices finished_choices(const std::string& path, const EarlierRun& earlier)
 }
 
 void keep_finished_samples(const std::string& path, const EarlierRun& earlier) {
+  if (!fixtures::is_plain_file(path)) return;
   std::ifstream file(path);
   if (!file) return;
   std::string kept;
   for (std::string line; std::getline(file, line);) {
     if (earlier.finished.contains(name_in_sample(line))) kept += line + '\n';
   }
-  replace_file(path, kept);
+  fixtures::replace_file(path, kept);
 }
 
 }  // namespace fathom::benchmarks

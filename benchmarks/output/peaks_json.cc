@@ -1,12 +1,12 @@
 #include "benchmarks/output/peaks_json.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <string_view>
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/json.h"
-#include "benchmarks/output/json_file.h"
+#include "fixtures/files/file.h"
+#include "fixtures/files/written_file.h"
 #include "fixtures/machine/cpus.h"
 #include "ops/kernels/cuda/library.h"
 
@@ -88,8 +88,8 @@ std::vector<std::string> peak_doubts(const std::vector<Row>& rows, Peaks& peaks)
 
 std::map<std::string, Peak> read_peaks(const std::string& path) {
   std::map<std::string, Peak> peaks;
-  if (!std::filesystem::exists(path))
-    throw UsageError("--fathom_peaks=" + path + ": does not exist");
+  if (const auto why = fixtures::read_error(path); !why.empty())
+    throw UsageError("--fathom_peaks=" + path + ": cannot be read (" + why + ")");
   const auto context = context_in_file(path);
   const auto cpu = context.find("cpu");  // absent in what write_peaks() writes
   if (cpu != context.end() && cpu->second != fixtures::cpu_model()) {
@@ -115,7 +115,7 @@ std::map<std::string, Peak> read_peaks(const std::string& path) {
 }
 
 void write_peaks(const std::string& path, const ContextEntries& context) {
-  replace_file(path, context_json({context.begin(), context.end()}));
+  fixtures::replace_file(path, context_json({context.begin(), context.end()}));
 }
 
 }  // namespace fathom::benchmarks
