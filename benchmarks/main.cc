@@ -1,5 +1,10 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +13,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/error.h"
@@ -26,8 +33,10 @@
 #include "benchmarks/options/preset.h"
 #include "benchmarks/output/context.h"
 #include "benchmarks/output/display.h"
-#include "benchmarks/output/json_file.h"
+#include "benchmarks/output/exit_code.h"
+#include "benchmarks/output/json.h"
 #include "benchmarks/output/output_files.h"
+#include "benchmarks/output/output_lock.h"
 #include "benchmarks/output/peaks_json.h"
 #include "benchmarks/output/progress.h"
 #include "benchmarks/output/reporter.h"
@@ -38,6 +47,7 @@
 #include "benchmarks/rows/study.h"
 #include "benchmarks/tasks/vendor_probe.h"
 #include "fixtures/files/text.h"
+#include "fixtures/files/written_file.h"
 #include "models/table.h"
 #include "ops/types/table.h"
 
@@ -48,33 +58,56 @@ namespace {
 /// after its help, with 0.
 bool parsing_arguments = false;
 
-/// Turns Google Benchmark's own calls of exit() into kUsage. It also calls exit(1) for a file that
-/// it cannot open.
-void exit_as_usage(int status, void* /*unused*/) {
+/// Gives the calls of exit() in libraries a code of ours. With 1, OpenMP ends a process that gets
+/// no thread. A fork of this process keeps its status.
+void exit_of_library(int status, void* process) {
+  if (*static_cast<pid_t*>(process) != getpid()) return;
   if (status != 1 && !parsing_arguments) return;
   std::cout.flush();
   std::fflush(nullptr);
   if (parsing_arguments)
     std::cerr << "fathom_bench: an argument has a value that Google Benchmark refuses\n";
-  std::_Exit(kUsage);
+  std::_Exit(parsing_arguments ? kUsage : kProgramFailed);
 }
 
 /// What each line on stderr begins with.
 std::string prefix = "fathom_bench: ";
 
+/// The ranks of a launcher that have the error which is found now.
+enum class Shared { kByNone, kByHost, kByAll };
+Shared shared = Shared::kByAll;
+std::optional<fixtures::Place> place;
+
+/// Whether this rank leaves an error to the first rank that shares it. Such a rank must not end
+/// before the first one has spoken, because launchers then end all others.
+bool is_silent() {
+  if (!place || shared == Shared::kByNone) return false;
+  if ((shared == Shared::kByAll ? place->rank : place->local_rank) == 0) return false;
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  return shared == Shared::kByAll;  // on this host, the first rank may be without the error
+}
+
+/// Descriptors that are closed would be given to the files that are opened next.
+void open_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) std::_Exit(kProgramFailed);
+  }
+}
+
 /// The options of the command line, with the values that presets and this machine set.
 Options resolved_options(int argc, char** argv) {
-  Options options = parse_options(argc, argv);
   try {
-    options.place = fixtures::launched_place();
+    place = fixtures::launched_place();
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }
-  if (options.place && options.place->rank > 0)
-    prefix += "rank " + std::to_string(options.place->rank) + ": ";
+  if (place && place->rank > 0) prefix += "rank " + std::to_string(place->rank) + ": ";
+  Options options = parse_options(argc, argv);
+  options.place = place;
   resolve_explanation(options);
   resolve_study(options);
   resolve_isolation(options);
+  shared = Shared::kByHost;
   resolve_for_machine(options);
   refuse_shared_files(options);
   return options;
@@ -84,7 +117,9 @@ Options resolved_options(int argc, char** argv) {
 /// know.
 void initialize_google_benchmark(Options& options, char* program) {
   write_min_time(options.google_benchmark);
-  std::vector<char*> arguments{program};
+  // It becomes the "executable" of the context.
+  static std::string name = utf8(program);
+  std::vector<char*> arguments{name.data()};
   for (auto& argument : options.google_benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
@@ -92,6 +127,15 @@ void initialize_google_benchmark(Options& options, char* program) {
   benchmark::Initialize(&count, arguments.data());
   parsing_arguments = false;
   if (count > 1) refuse_argument(arguments[1]);
+}
+
+/// Throws UsageError for a file that Google Benchmark, which writes other formats than JSON, could
+/// not open.
+void expect_other_format(const Options& options) {
+  const std::string path =
+      google_benchmark_value(options.google_benchmark, "--benchmark_out", "BENCHMARK_OUT", "");
+  if (path.empty() || !fixtures::is_plain_file(path)) return;
+  open_output("--benchmark_out=" + path, path, [&] { fixtures::expect_replaceable(path); });
 }
 
 /// Sends messages about data sets to `progress`, which must outlive `options`.
@@ -104,6 +148,7 @@ void connect(Options& options, Progress& progress) {
 }
 
 int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
+  if (is_silent()) return kNothingMatched;
   std::cerr << "fathom_bench: no benchmark matches --benchmark_filter=" << filter << '\n';
   std::vector<std::string> names;
   for (const auto& row : rows) names.push_back(row.name);
@@ -246,8 +291,8 @@ void print_and_write(const Options& options, const std::vector<Explanation>& exp
   for (const auto& explanation : explanations) {
     if (options.console) std::cout << '\n' << explanation_text(explanation);
   }
-  if (options.out.empty() || !is_plain_file(options.out)) return;
-  replace_file(options.out + ".explain.json", explanations_json(explanations));
+  if (options.out.empty() || !fixtures::has_files_beside(options.out)) return;
+  fixtures::replace_file(options.out + ".explain.json", explanations_json(explanations));
 }
 
 /// Measures the rows of `chosen` that an earlier run has not finished, or prints their names.
@@ -258,6 +303,12 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
       std::any_of(chosen.begin(), chosen.end(), [](const Row& row) { return row.ranks > 0; });
   if ((has_ranks || options.place) && !lists_tests(options.google_benchmark)) {
     crew.emplace(options, chosen, options.data.warn);
+  }
+  std::optional<OutputLock> lock;
+  std::optional<OutputLock> samples_lock;
+  if (!lists_tests(options.google_benchmark)) {
+    lock.emplace("--benchmark_out", options.out);
+    samples_lock.emplace("--fathom_samples", options.samples);
   }
   EarlierRun earlier;
   std::vector<Row> rows = chosen;
@@ -276,9 +327,10 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   Peaks peaks(known_peaks(options, earlier));
   Explainer explainer(rows);
   Display display(options, rows, progress);
-  OutputFiles files(options, std::move(earlier));
+  std::optional<OutputFiles> files;
   TableContext tables;  // its lines are too long for a console
-  std::vector<ResultSink*> sinks{&explainer, &display, &files};
+  std::vector<ResultSink*> sinks{&explainer, &display};
+  if (lock) sinks.push_back(&files.emplace(options, std::move(earlier)));
   sinks.insert(sinks.begin() + (options.console ? 2 : 1), &tables);
   std::vector<RowRecord> records(rows.size());
   Reporter reporter(rows, records, sinks, [&] {
@@ -323,7 +375,9 @@ int run(int argc, char** argv) {
   }
   set_mkl_dispatch(options.mkl);
   set_malloc_tuning(options.malloc);
+  shared = Shared::kByAll;
   initialize_google_benchmark(options, argv[0]);
+  expect_other_format(options);
   if (options.models || options.ops) {
     if (options.models) std::cout << models::workloads_markdown();
     if (options.models && options.ops) std::cout << '\n';
@@ -332,7 +386,9 @@ int run(int argc, char** argv) {
   }
   Progress progress;
   connect(options, progress);
-  if (!options.no_gpu.empty()) options.data.warn("no GPU rows: " + options.no_gpu);
+  if (!options.no_gpu.empty() && (!place || place->local_rank == 0))
+    options.data.warn("no GPU rows: " + options.no_gpu);
+  shared = Shared::kByHost;
   const std::vector<Row> all = options.study ? study_rows(options) : make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
   std::vector<Row> chosen = filtered(all, filter);
@@ -341,6 +397,7 @@ int run(int argc, char** argv) {
   });
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
     drop_refused(chosen, vendor_refusal, options.data.warn);
+  shared = Shared::kByAll;
   if (chosen.empty()) return nothing_matched(filter, all);
   const bool lists = lists_tests(options.google_benchmark);
   if (!lists) check_isolation(options, chosen);
@@ -349,6 +406,7 @@ int run(int argc, char** argv) {
   if (is_first && (options.isolate || !options.was_typed("--fathom_isolate"))) {
     for (const auto& line : unused_values(options, all, chosen, filter)) options.data.warn(line);
   }
+  shared = Shared::kByNone;
   if (options.place && options.place->rank > 0)
     return lists ? kOk : follow(*options.place, options, chosen);
   if (!options.record.empty() && !lists) return record(chosen, options.record, progress);
@@ -360,17 +418,21 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   namespace bench = fathom::benchmarks;
-  on_exit(bench::exit_as_usage, nullptr);
+  bench::open_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of write()
+  static pid_t process = getpid();
+  on_exit(bench::exit_of_library, &process);
   try {
     const int code = bench::run(argc, argv);
     if (std::cout.flush()) return code;
-    std::cerr << bench::prefix << "stdout: " << std::strerror(errno) << '\n';
-    return code == bench::kOk ? bench::kUsage : code;
-  } catch (const bench::RankLost& error) {
-    std::cerr << bench::prefix << error.what() << '\n';
-    return bench::kBenchmarkFailed;
-  } catch (const std::exception& error) {  // LibTorch's have a C++ stack after the first line
-    std::cerr << bench::prefix << fathom::fixtures::first_line(error.what()) << '\n';
-    return bench::kUsage;
+    // The write that failed may be hours old, and errno another one's.
+    const bool failed = write(STDOUT_FILENO, "\n", 1) < 0;
+    std::cerr << bench::prefix << "stdout: " << (failed ? std::strerror(errno) : "was cut") << '\n';
+    return code == bench::kOk ? bench::kProgramFailed : code;
+  } catch (const std::exception& error) {
+    const auto code = bench::exit_code(error);
+    if (code != bench::kUsage || !bench::is_silent())
+      std::cerr << bench::prefix << bench::last_line(error) << '\n';
+    return code;
   }
 }

@@ -96,7 +96,7 @@ Json json(const Explanation& explanation) {
 std::string explanations_json(const std::vector<Explanation>& explanations) {
   Json all{{"explanations", Json::array()}};
   for (const auto& explanation : explanations) all["explanations"].push_back(json(explanation));
-  return all.dump(2) + '\n';
+  return all.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace fathom::benchmarks

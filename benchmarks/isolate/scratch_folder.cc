@@ -6,8 +6,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <stdexcept>
+#include <system_error>
+
+#include "benchmarks/error.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -15,6 +16,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "fathom_bench.";
+
+fs::path temporary_folder() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  if (error) throw UsageError("TMPDIR: " + error.message() + ", expected a folder");
+  return folder;
+}
 
 /// Opens and locks a folder; -1 where another process holds the lock.
 int lock_folder(const fs::path& folder) {
@@ -39,12 +47,12 @@ void remove_stale_folders(const fs::path& temporary) {
 }  // namespace
 
 ScratchFolder::ScratchFolder() {
-  const fs::path temporary = fs::temp_directory_path();
+  const fs::path temporary = temporary_folder();
   remove_stale_folders(temporary);
   // The hidden name keeps other processes from removing the folder before it is locked.
-  std::string hidden = (temporary / (std::string(".") + kPrefix + "XXXXXX")).string();
+  std::string hidden = temporary.string() + "/." + kPrefix + "XXXXXX";
   if (mkdtemp(hidden.data()) == nullptr)
-    throw std::runtime_error("scratch folder " + hidden + ": " + std::strerror(errno));
+    throw std::system_error(errno, std::generic_category(), "scratch folder " + hidden);
   lock_ = lock_folder(hidden);
   folder_ = temporary / fs::path(hidden).filename().string().substr(1);
   fs::rename(hidden, folder_);

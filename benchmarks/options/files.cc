@@ -1,10 +1,13 @@
 #include "benchmarks/options/files.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "benchmarks/error.h"
+#include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -22,7 +25,7 @@ std::vector<NamedFile> written(const Options& options) {
   if (!options.samples.empty())
     files.push_back({"--fathom_samples=" + options.samples, options.samples});
   if (options.out.empty()) return files;
-  for (const char* end : {"", ".part", ".errors.jsonl", ".kernels.json", ".explain.json"})
+  for (const char* end : {"", ".part", ".lock", ".errors.jsonl", ".kernels.json", ".explain.json"})
     files.push_back({"--benchmark_out=" + options.out, options.out + end});
   return files;
 }
@@ -41,10 +44,11 @@ std::vector<NamedFile> read(const Options& options) {
 /// Whether both are one file, which need not exist yet. A pipe or a device may take several
 /// outputs.
 bool are_one(const NamedFile& a, const NamedFile& b) {
-  std::error_code ignored;
-  const fs::path path = fs::weakly_canonical(fs::absolute(a.path), ignored);
-  return path == fs::weakly_canonical(fs::absolute(b.path), ignored) &&
-         (!fs::exists(path, ignored) || fs::is_regular_file(path, ignored));
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(fs::absolute(a.path), error);
+  if (error) return false;  // who opens the file says why
+  const fs::path other = fs::weakly_canonical(fs::absolute(b.path), error);
+  return !error && path == other && (!fs::exists(path, error) || fs::is_regular_file(path, error));
 }
 
 }  // namespace
@@ -60,6 +64,17 @@ void refuse_shared_files(const Options& options) {
       }
     }
     files.push_back(output);
+  }
+}
+
+void open_output(const std::string& option, const std::string& path,
+                 const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const std::system_error& error) {
+    const int why = error.code().value();
+    if (why == ENOSPC || why == EDQUOT) throw;
+    throw UsageError(option + ": cannot be written (" + fixtures::write_error(path, why) + ")");
   }
 }
 

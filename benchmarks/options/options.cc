@@ -156,8 +156,10 @@ void convert(const RawOptions& raw, Options& options) {
 void take_outputs(Options& options) {
   auto& arguments = options.google_benchmark;
   check_google_benchmark_values(arguments);
-  options.console = google_benchmark_value(arguments, "--benchmark_format", "BENCHMARK_FORMAT",
-                                           "console") == "console";
+  const std::string display =
+      google_benchmark_value(arguments, "--benchmark_format", "BENCHMARK_FORMAT", "console");
+  options.console = display == "console";
+  options.json = display == "json";
   options.display_aggregates_only = displays_aggregates_only(arguments);
   const std::string out = google_benchmark_value(arguments, "--benchmark_out", "BENCHMARK_OUT", "");
   const std::string format =

@@ -90,6 +90,7 @@ struct Options {
 
   std::string out;      ///< --benchmark_out in JSON, which we write ourselves; else empty
   bool console = true;  ///< --benchmark_format=console
+  bool json = false;    ///< --benchmark_format=json
   bool display_aggregates_only = false;       ///< for rows with repetitions
   std::string command_line;                   ///< as typed
   std::vector<std::string> typed;             ///< the same, one argument each

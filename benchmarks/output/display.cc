@@ -6,12 +6,14 @@
 #include <array>
 #include <functional>
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "benchmarks/error.h"
 #include "benchmarks/measure/disturbed.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/preset.h"
+#include "benchmarks/output/json.h"
 #include "benchmarks/output/terminal/context_summary.h"
 #include "benchmarks/output/terminal/terminal.h"
 #include "fixtures/files/text.h"
@@ -44,6 +46,8 @@ Display::Display(const Options& options, const std::vector<Row>& rows, Progress&
     : google_benchmarks_(*benchmark::CreateDefaultDisplayReporter()),
       options_(options),
       progress_(progress) {
+  google_benchmarks_.SetOutputStream(&text_);
+  google_benchmarks_.SetErrorStream(&messages_);
   if (!prints_table(options)) return;
   columns_ = std::clamp(terminal_columns(STDOUT_FILENO, kMaxColumns), kMinColumns, kMaxColumns);
   table_.emplace(rows, columns_, uses_colors(options.google_benchmark));
@@ -53,6 +57,7 @@ void Display::begin(const Context& context) {
   progress_.wipe();
   if (!table_) {
     google_benchmarks_.ReportContext(context);
+    pass_on();
     return;
   }
   for (const auto& line : context_summary(added_context(), columns_)) std::cerr << line << '\n';
@@ -78,6 +83,7 @@ void Display::end() {
   print_left_out();
   if (has_marks_) std::cout << TerminalTable::kMarkMeans << std::flush;
   google_benchmarks_.Finalize();
+  pass_on();
 }
 
 int Display::exit_code() const {
@@ -110,6 +116,18 @@ void Display::print(std::vector<Run> runs) {
     }
   }
   google_benchmarks_.ReportRuns(runs);
+  pass_on();
+}
+
+void Display::pass_on() {
+  std::istringstream lines(messages_.str());
+  for (std::string line; std::getline(lines, line);) {
+    // Debian's library is one. Its timed loop is in a header, which is compiled with this program.
+    if (line.find("Library was built as DEBUG") == std::string::npos) std::cerr << line << '\n';
+  }
+  std::cout << (options_.json ? strict_json(text_.str()) : text_.str()) << std::flush;
+  messages_.str({});
+  text_.str({});
 }
 
 }  // namespace fathom::benchmarks

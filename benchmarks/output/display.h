@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,12 @@ class Display final : public ResultSink {
  private:
   void print(std::vector<RowResult::Run> runs);
   void print_left_out() const;
+  /// Prints what Google Benchmark has written since the last call.
+  void pass_on();
 
   benchmark::BenchmarkReporter& google_benchmarks_;
+  std::ostringstream text_;      ///< what it writes
+  std::ostringstream messages_;  ///< what it writes to stderr
   const Options& options_;
   Progress& progress_;
   std::optional<TerminalTable> table_;

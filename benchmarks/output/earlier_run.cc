@@ -9,10 +9,10 @@
 #include "benchmarks/error.h"
 #include "benchmarks/output/context_fields.h"
 #include "benchmarks/output/json.h"
-#include "benchmarks/output/json_file.h"
 #include "benchmarks/output/peaks_json.h"
 #include "benchmarks/rows/rows.h"
 #include "fixtures/files/file.h"
+#include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -52,7 +52,7 @@ void expect_same(const std::string& path, const std::map<std::string, std::strin
   }
   for (const auto& key : keys) {
     const std::string was = value(before, key);
-    const std::string is = value(now, key);
+    const std::string is = utf8(value(now, key));
     if (!differs(key, was, is)) continue;
     refuse(path, "was measured with " + key + " '" + was + "', now it is '" + is +
                      "'; only a run with the same machine, build and settings can be resumed");
@@ -69,6 +69,7 @@ FinishedRun parsed(const std::string& path, const std::string& text) try {
 
 EarlierRun read_earlier_run(const std::string& path, const ContextEntries& context) {
   EarlierRun earlier;
+  if (!fixtures::is_plain_file(path)) refuse(path, "is a pipe or a device, expected a file");
   if (!std::filesystem::exists(path)) return earlier;
   const std::string text = fixtures::text_of_file(path);
   const FinishedRun run = parsed(path, text);
@@ -93,13 +94,14 @@ StepChoices finished_choices(const std::string& path, const EarlierRun& earlier)
 }
 
 void keep_finished_samples(const std::string& path, const EarlierRun& earlier) {
+  if (!fixtures::is_plain_file(path)) return;
   std::ifstream file(path);
   if (!file) return;
   std::string kept;
   for (std::string line; std::getline(file, line);) {
     if (earlier.finished.contains(name_in_sample(line))) kept += line + '\n';
   }
-  replace_file(path, kept);
+  fixtures::replace_file(path, kept);
 }
 
 }  // namespace fathom::benchmarks

@@ -1,5 +1,6 @@
 #include "benchmarks/output/json.h"
 
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,6 +28,9 @@ const std::set<std::string> kRates{"items_per_second", "flops", "bytes"};
 std::string line(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
 }
+
+/// What stands before a field's text.
+std::string opening(const char* field) { return '"' + std::string(field) + "\": \""; }
 
 /// The fields of an object; those that are no strings as JSON.
 std::map<std::string, std::string> texts(const json& object) {
@@ -78,6 +82,33 @@ Run run_of(const json& entry, int64_t family) {
 }
 
 }  // namespace
+
+std::string utf8(const std::string& text) {
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+std::string strict_json(const std::string& text) {
+#ifdef NDEBUG
+  constexpr const char* kBuildType = "release";
+#else
+  constexpr const char* kBuildType = "debug";
+#endif
+  std::string strict;
+  for (const char c : utf8(text)) {
+    if (static_cast<unsigned char>(c) < ' ' && c != '\n') {  // it breaks lines between fields only
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
+      strict += code;
+    } else {
+      strict += c;
+    }
+  }
+  const std::string field = opening("library_build_type");
+  const auto at = strict.find(field);
+  if (at == std::string::npos) return strict;
+  strict.replace(at, field.size(), opening("google_benchmark_build_type"));
+  return strict.insert(at, field + kBuildType + "\",\n    ");
+}
 
 std::string sample_line(const std::string& name, std::size_t repetition, std::size_t step,
                         double us) {

@@ -12,8 +12,16 @@
 
 namespace fathom::benchmarks {
 
-// The JSON that is read and written here, except Google Benchmark's own. Lines end with '\n'; bytes
-// that are not UTF-8 are replaced.
+// The JSON that is read and written here, except Google Benchmark's own. Lines end with '\n'.
+// Everywhere, U+FFFD replaces bytes that are not UTF-8.
+
+/// `text` with U+FFFD for each part that is not UTF-8.
+std::string utf8(const std::string& text);
+
+/// JSON that Google Benchmark has written, made strict: it takes over bytes that are not UTF-8, and
+/// control characters. Its `library_build_type`, which readers take for that of the program,
+/// becomes the program's, and Google Benchmark's own follows as `google_benchmark_build_type`.
+std::string strict_json(const std::string& text);
 
 /// A line of --fathom_samples: the time of one step in microseconds.
 std::string sample_line(const std::string& name, std::size_t repetition, std::size_t step,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <fstream>
 #include <optional>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include "benchmarks/output/earlier_run.h"
 #include "benchmarks/output/json_file.h"
 #include "benchmarks/output/result_sink.h"
+#include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {
 
@@ -19,7 +19,7 @@ class OutputFiles final : public ResultSink {
   /// Continues `earlier`. Throws UsageError for a file that cannot be written.
   OutputFiles(const Options& options, EarlierRun earlier);
 
-  /// Throws std::runtime_error where a file cannot be written; so does add().
+  /// Throws std::system_error where a file cannot be written; so do add() and end().
   void begin(const Context& context) override;
   void add(const RowResult& result) override;
   /// Warns where no row was measured and the file is of an earlier run.
@@ -29,7 +29,7 @@ class OutputFiles final : public ResultSink {
   /// Removes what an earlier run has left beside its file.
   void remove_earlier();
   void write_failure(const RowResult::Run& run);
-  std::string errors_path() const { return out_ + ".errors.jsonl"; }
+  std::string errors_path() const;
 
   bool begun_ = false;
   bool measured_ = false;
@@ -41,7 +41,7 @@ class OutputFiles final : public ResultSink {
   std::string out_;
   StepChoices choices_;
   std::string samples_path_;
-  std::ofstream samples_;
+  std::optional<fixtures::WrittenFile> samples_;
 };
 
 }  // namespace fathom::benchmarks

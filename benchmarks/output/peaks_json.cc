@@ -1,13 +1,13 @@
 #include "benchmarks/output/peaks_json.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <string_view>
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/context_fields.h"
 #include "benchmarks/output/json.h"
-#include "benchmarks/output/json_file.h"
+#include "fixtures/files/file.h"
+#include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -96,8 +96,8 @@ std::map<std::string, Peak> peaks_in(const std::map<std::string, std::string>& c
 }
 
 std::map<std::string, Peak> read_peaks(const std::string& path, const ContextEntries& here) {
-  if (!std::filesystem::exists(path))
-    throw UsageError("--fathom_peaks=" + path + ": does not exist");
+  if (const auto why = fixtures::read_error(path); !why.empty())
+    throw UsageError("--fathom_peaks=" + path + ": cannot be read (" + why + ")");
   const auto context = context_in_file(path);
   for (const auto& [key, value] : here) {
     const auto found = context.find(key);  // absent in what write_peaks() writes
@@ -118,7 +118,7 @@ std::map<std::string, Peak> read_peaks(const std::string& path, const ContextEnt
 }
 
 void write_peaks(const std::string& path, const ContextEntries& context) {
-  replace_file(path, context_json({context.begin(), context.end()}));
+  fixtures::replace_file(path, context_json({context.begin(), context.end()}));
 }
 
 }  // namespace fathom::benchmarks

@@ -15,6 +15,7 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/ranks/meeting.h"
+#include "fixtures/files/text.h"
 #include "fixtures/machine/child_process.h"
 #include "fixtures/machine/process_end.h"
 #include "fixtures/ranks/cpu_shares.h"
@@ -51,10 +52,14 @@ Crew::Crew(const Options& options, const std::vector<Row>& rows, Warn warn)
   members_.push_back({.facts = own_facts(options, rows)});
   if (!options.place) return;
   const fixtures::Place& place = *options.place;
-  join(place.has_store
-           ? fixtures::RankStore::connect(place.address, place.port, timeout_, place.attempt)
-           : fixtures::RankStore::serve(place.port, timeout_),
-       fixtures::address_towards(place.address));
+  try {
+    join(place.has_store
+             ? fixtures::RankStore::connect(place.address, place.port, timeout_, place.attempt)
+             : fixtures::RankStore::serve(place.port, timeout_),
+         fixtures::address_towards(place.address));
+  } catch (const std::exception& error) {
+    throw UsageError(fixtures::first_line(error.what()));  // the launcher's set-up
+  }
 }
 
 Crew::~Crew() { end(0); }

@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,7 +26,7 @@ class Crew {
  public:
   using Warn = std::function<void(const std::string& line)>;
 
-  /// Under a launcher, waits until all ranks have joined. Throws std::runtime_error where one does
+  /// Under a launcher, waits until all ranks have joined. Throws UsageError where one does
   /// not come, or runs another build or other options.
   Crew(const Options& options, const std::vector<Row>& rows, Warn warn);
   /// Ends the other ranks.
@@ -87,15 +86,8 @@ class Crew {
 /// For GroupOptions: says that a call of MPI does not return, and ends this process.
 std::function<void(const std::string& call)> end_overdue(const Options& options);
 
-/// A rank without which the others cannot go on has ended, or does not answer.
-class RankLost : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 /// Joins rank 0 and runs what it commands until it ends. Returns the exit code. Throws
-/// std::runtime_error where rank 0 cannot be reached or refuses this rank, RankLost where it is
-/// lost later.
+/// UsageError where rank 0 cannot be reached or refuses this rank, RankLost where it is lost later.
 int follow(const fixtures::Place& place, const Options& options, const std::vector<Row>& rows);
 
 }  // namespace fathom::benchmarks

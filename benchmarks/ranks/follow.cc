@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "benchmarks/error.h"
 #include "benchmarks/ranks/crew.h"
 #include "benchmarks/ranks/meeting.h"
 #include "benchmarks/ranks/perform.h"
@@ -51,6 +52,16 @@ Answer answer(Work& work, const Command& command, const std::vector<Row>& rows) 
   }
 }
 
+/// Does `work` of the launcher's set-up.
+template <typename Work>
+auto joining(Work work) {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    throw UsageError(failed_answer(error).error);
+  }
+}
+
 /// Does `work`, which needs rank 0.
 template <typename Work>
 auto with_rank_0(Work work) {
@@ -65,15 +76,18 @@ auto with_rank_0(Work work) {
 
 int follow(const fixtures::Place& place, const Options& options, const std::vector<Row>& rows) {
   const auto timeout = milliseconds(options.rank_seconds);
-  const auto store = fixtures::RankStore::connect(place.address, place.port, timeout,
-                                                  place.has_store ? place.attempt : "");
-  store.set(facts_key(place.rank), text(own_facts(options, rows)));
+  const auto store = joining([&] {
+    const auto made = fixtures::RankStore::connect(place.address, place.port, timeout,
+                                                   place.has_store ? place.attempt : "");
+    made.set(facts_key(place.rank), text(own_facts(options, rows)));
+    return made;
+  });
   // Rank 0 waits for each of the others in turn.
   const std::string refusal =
       with_rank_0([&] { return store.get(kRefusalKey, timeout * place.size); });
   if (!refusal.empty()) {
     store.set(refused_key(place.rank), "");
-    throw std::runtime_error("rank 0 ends the run: " + refusal);
+    throw UsageError("rank 0 ends the run: " + refusal);
   }
   const fixtures::GroupOptions control_options{.name = kControlGroup,
                                                .rank = place.rank,

@@ -1,12 +1,11 @@
 #include "benchmarks/rows/record_shapes.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "benchmarks/error.h"
+#include "benchmarks/options/files.h"
+#include "fixtures/files/written_file.h"
 #include "models/recorded.h"
 
 namespace fathom::benchmarks {
@@ -43,16 +42,11 @@ bool record_shapes(const std::vector<Row>& rows, const std::string& directory,
     if (!device) continue;
     if (!std::exchange(recorded, true)) make_folder(directory);
     note("recording " + name);
-    const auto path = std::filesystem::path(directory) / (name + ".json");
+    const std::string path = (std::filesystem::path(directory) / (name + ".json")).string();
+    open_output("--fathom_record=" + directory + ": " + path, path,
+                [&] { fixtures::expect_replaceable(path); });
     // An earlier file is kept until the recording, which takes seconds, has succeeded.
-    const std::string text = models::record_shapes_json(workload, *device);
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    if (!file) {
-      throw UsageError("--fathom_record=" + directory + ": " + path.string() +
-                       " cannot be written (" + std::strerror(errno) + ")");
-    }
+    fixtures::replace_file(path, models::record_shapes_json(workload, *device));
   }
   return recorded;
 }

@@ -5,6 +5,7 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/preset.h"
+#include "fixtures/files/written_file.h"
 #include "models/table.h"
 #include "ops/types/shapes.h"
 
@@ -150,7 +151,8 @@ void resolve_study(Options& options) {
   if (!options.study) return;
   refuse_conflicts("--fathom_study", kConflicts, options);
   if (options.out.empty()) throw UsageError("--fathom_study: needs --benchmark_out=FILE, in JSON");
-  if (options.samples.empty()) options.samples = options.out + ".samples.jsonl";
+  if (options.samples.empty() && fixtures::is_plain_file(options.out))
+    options.samples = options.out + ".samples.jsonl";
   shorten_rows(options);
 }
 

@@ -1,6 +1,5 @@
 #include "benchmarks/tasks/step_choice.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -49,11 +48,12 @@ std::string choices_json(const StepChoices& choices) {
     for (const auto& one : choice.kernels) row["kernels"].push_back(json(one));
     all["rows"].push_back(std::move(row));
   }
-  return all.dump(2) + '\n';
+  return all.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + '\n';
 }
 
 StepChoices read_choices(const std::string& path) {
-  if (!std::ifstream(path)) throw std::runtime_error(path + ": cannot be read");
+  if (const auto why = fixtures::read_error(path); !why.empty())
+    throw std::runtime_error(path + ": cannot be read (" + why + ")");
   const auto document = nlohmann::json::parse(fixtures::text_of_file(path), nullptr,
                                               /*allow_exceptions=*/false);
   if (document.is_discarded())

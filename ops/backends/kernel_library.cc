@@ -2,12 +2,15 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -46,10 +49,30 @@ std::string in_one_line(std::string_view message) {
   return text;
 }
 
+/// While it exists, what is printed to stdout goes to stderr: stdout may be JSON.
+class StdoutIsStderr {
+ public:
+  StdoutIsStderr() : stdout_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+    std::fflush(stdout);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+  StdoutIsStderr(const StdoutIsStderr&) = delete;
+  StdoutIsStderr& operator=(const StdoutIsStderr&) = delete;
+  ~StdoutIsStderr() {
+    std::fflush(stdout);
+    dup2(stdout_, STDOUT_FILENO);
+    close(stdout_);
+  }
+
+ private:
+  int stdout_;
+};
+
 /// Loads the library. Returns the reason where it does not load, else "".
 std::string load_error(const std::string& path) {
   try {
     void* library = nullptr;
+    const StdoutIsStderr printing;
     without_replacement_warning([&] { library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
     if (library != nullptr) return {};
   } catch (const std::exception& error) {  // of a registration that LibTorch refuses
@@ -94,12 +117,12 @@ std::string loaded_kernels(const std::string& path) {
 
 /// The same in a process of its own. Throws std::runtime_error where that process dies.
 std::string kernels_elsewhere(const std::string& path) {
-  const auto [text, status] =
+  const auto [text, is_complete, status] =
       fixtures::forked_text([&] { return loaded_kernels(path); }, kLoadSeconds);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  if (is_complete) return text;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
     throw std::runtime_error("did not load within " + std::to_string(kLoadSeconds) + " s");
-  throw std::runtime_error("the process that loaded it ended with " +
+  throw std::runtime_error("ended the process that loaded it, with " +
                            fixtures::process_end(status));
 }
 

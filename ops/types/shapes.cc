@@ -1,12 +1,11 @@
 #include "ops/types/shapes.h"
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <vector>
 
+#include "fixtures/files/file.h"
 #include "ops/core/field_reader.h"
 #include "ops/types/embedded_shapes.h"
 #include "ops/types/table.h"
@@ -110,11 +109,14 @@ std::vector<ShapeRow> parse_shapes(std::string_view text, const std::string& pat
 }
 
 std::vector<ShapeRow> read_shapes(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw ShapeError(path + ": cannot be read or is empty, expected a shapes file");
-  std::vector<ShapeRow> rows = parse_shapes(text.str(), path);
+  const auto fail = [&](const std::string& found) {
+    throw ShapeError(path + ": " + found + ", expected a shapes file");
+  };
+  if (const auto why = fixtures::read_error(path); !why.empty())
+    fail("cannot be read (" + why + ")");
+  const std::string text = fixtures::text_of_file(path);
+  if (text.empty()) fail("is empty");
+  std::vector<ShapeRow> rows = parse_shapes(text, path);
   if (!rows.empty() && !embedded_text(rows[0].workload).empty()) {
     throw ShapeError(path + ": \"workload\" is \"" + rows[0].workload +
                      "\", whose shapes are built in; expected another name");

@@ -179,6 +179,7 @@ TEST(Study, WritesSamplesBesideItsFile) {
   auto elsewhere = arguments;
   elsewhere.emplace_back("--fathom_samples=steps.jsonl");
   EXPECT_EQ(parsed(elsewhere).samples, "steps.jsonl");
+  EXPECT_EQ(parsed({"--fathom_study=fathom", "--benchmark_out=/dev/null"}).samples, "");
 }
 
 TEST(Study, ExcludesOptionsThatItSetsItself) {

@@ -45,7 +45,9 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
             ["--fathom_device=cpu", "--fathom_backend=cudnn"],
             "--fathom_backend=cudnn: runs on a GPU only",
         ),
-        (["--fathom_shapes=/nonexistent.json"], "/nonexistent.json: cannot be read"),
+        (["--fathom_shapes=/nonexistent.json"], "/nonexistent.json: cannot be read (No such file"),
+        (["--fathom_shapes=/"], "/: cannot be read (is a folder)"),
+        (["--fathom_peaks=/"], "--fathom_peaks=/: cannot be read (is a folder)"),
         (["--fathom_data=/nonexistent"], "/nonexistent: does not exist, expected a folder"),
         (["--fathom_data=/etc/passwd"], "/etc/passwd: is not a directory"),
         (["--fathom_data_errors=fail"], "--fathom_data_errors=fail: needs --fathom_data=DIR"),
@@ -87,10 +89,16 @@ from program import ONE_ROW, PROGRAM, WITHOUT_GPU, run
         (["--benchmark_format=xml"], "--benchmark_format=xml: expected console, json or csv"),
         (["--benchmark_time_unit=year"], "Google Benchmark refuses"),
         (["--fathom_batch=4", "--fathom_record=x"], "not together with --fathom_record, which rec"),
-        (["--fathom_peaks=/nonexistent.json"], "--fathom_peaks=/nonexistent.json: does not exist"),
-        (["--benchmark_out=/nonexistent/out.json"], "cannot be written"),
-        (["--benchmark_out=/"], "is a directory"),
-        (["--fathom_samples=/nonexistent/samples.jsonl"], "cannot be written"),
+        (["--fathom_peaks=/nonexistent.json"], "json: cannot be read (No such file"),
+        (["--benchmark_out=/nonexistent/a"], "be written (there is no folder /nonexistent)"),
+        (["--benchmark_out=/"], "--benchmark_out=/: cannot be written (Is a directory)"),
+        (["--benchmark_out=" + 256 * "x"], "x: cannot be written (File name too long"),
+        (["--benchmark_out=" + 245 * "x"], "(File name too long: xxxxx"),
+        (["--benchmark_out=/dev/fd/99"], "/dev/fd/99: cannot be written (Bad file descriptor)"),
+        (["--benchmark_out_format=csv", "--benchmark_out=/no/a.csv"], "(there is no folder /no)"),
+        (["--fathom_samples=/nonexistent/a"], "be written (there is no folder /nonexistent)"),
+        (["--fathom_samples=/"], "--fathom_samples=/: cannot be written (Is a directory)"),
+        (["--fathom_resume", "--benchmark_out=/dev/null"], "is a pipe or a device, expected a fi"),
     ],
 )
 def test_wrong_usage_is_2_with_one_line(arguments, message):
@@ -153,7 +161,7 @@ def test_an_error_of_libtorch_is_one_line(tmp_path):
         "--benchmark_filter=^vgg/train",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    assert result.returncode == 2, result.stderr
+    assert result.returncode == 5, result.stderr
     assert result.stderr.count("\n") == 1 and "can't allocate memory" in result.stderr
 
 
@@ -183,4 +191,4 @@ def test_help_has_a_sentence_and_a_group_for_each_option(help_):
 
 def test_help_names_the_exit_codes(help_):
     codes = help_.partition("Exit codes:")[2]
-    assert re.findall(r"\d", codes) == ["0", "2", "3", "4"]
+    assert re.findall(r"\d", codes) == ["0", "2", "3", "4", "5"]

@@ -9,6 +9,8 @@
 #include <torch/library.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -41,6 +43,8 @@ at::Tensor unary(const at::Tensor& a) { return a; }
 
 TORCH_LIBRARY_IMPL(aten, CPU, m) {
   if (has("crashes_at_load")) std::raise(SIGSEGV);
+  if (has("exits_at_load")) std::exit(0);
+  if (has("prints_at_load")) std::puts("a line of the library");
   if (has("unused")) {
     m.impl("cosh", unary);
   } else if (has("overload")) {

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from program import FAULTY_KERNELS, PROGRAM, QUICK, ROOT, cores, read_json, run
+from program import FAULTY_KERNELS, PROGRAM, QUICK, ROOT, cores, read_json, run, strict_json
 
 STEP = "autoenc/train/device:cpu/threads:1/batch:4/precision:fp32/backend:"
 OP = "op/matmul/autoenc/mean/forward/device:cpu/threads:1/precision:fp32/cache:hot/backend:"
@@ -55,6 +55,16 @@ def test_backend_selects_the_library(tmp_path, library):
     )
     assert result.returncode == 0, result.stderr
     assert set(measured(out)) == {STEP + "none", OP + "none"}
+
+
+@pytest.mark.parametrize("isolate", ["", "--fathom_isolate=false"])
+def test_what_a_library_prints_is_not_part_of_the_json(library, isolate):
+    rows = [*ROWS[:-1], f"--benchmark_filter=^{OP}prints_at_load"]
+    library = f"--fathom_kernels={library('prints_at_load')}"
+    result = run(*rows, library, "--benchmark_format=json", *filter(None, [isolate]))
+    assert result.returncode == 0, result.stderr
+    assert len(strict_json(result.stdout)["benchmarks"]) == 1
+    assert "a line of the library" in result.stderr
 
 
 @pytest.mark.parametrize("library_of", ["unused", "overload"])
@@ -157,6 +167,7 @@ def test_a_missing_file_is_missing_under_any_name(path):
         ("registers_nothing", "registers no kernel for an operator of LibTorch"),
         ("misfits", "cannot be loaded: "),
         ("crashes_at_load", "signal 11 (Segmentation fault)"),
+        ("exits_at_load", "ended the process that loaded it, with exit code 0"),
     ],
 )
 def test_a_library_that_cannot_be_used_is_one_line(library, fault, message):

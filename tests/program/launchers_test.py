@@ -132,10 +132,25 @@ def test_a_rank_that_stops_ends_the_run(tmp_path, first, stopped_in, reason):
         assert re.search(f"fathom_bench: {reason}", lines.read())
 
 
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (["--benchmark_filter=nothing"], "no benchmark matches --benchmark_filter=nothing"),
+        (["--fathom_nothing"], "unknown argument --fathom_nothing"),
+        (["--fathom_data=/nonexistent"], "/nonexistent: does not exist"),
+    ],
+)
+def test_an_error_of_all_ranks_is_printed_once(launched, arguments, line):
+    _, run = launched
+    done = run(*arguments)
+    assert done.returncode != 0
+    assert (done.stdout + done.stderr).count(f"fathom_bench: {line}") == 1
+    assert "fathom_bench: rank 1: " not in done.stdout + done.stderr
+
+
 def test_wrong_usage_reaches_the_user(launched):
     name, run = launched
     done = run("--fathom_ranks=3")
     assert done.returncode != 0
     message = f"--fathom_ranks=3: expected 1 to 2, the processes that {name} has started"
-    # mpirun ends the other ranks when the first one ends, and rank 1 may be the first.
     assert message in done.stdout + done.stderr
