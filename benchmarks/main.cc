@@ -178,23 +178,24 @@ std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& ea
   return rows;
 }
 
-/// Checks the machine (--fathom_machine_check) and returns its settings for the context. Warns of
-/// what makes times unreliable, or throws UsageError.
-ContextEntries checked_machine(const Options& options) {
+/// What --fathom_machine_check looks at.
+std::vector<MachineFact> checked_facts(const Options& options) {
   if (options.machine_check == MachineCheck::kOff || lists_tests(options.google_benchmark))
     return {};
   const bool with_gpu = std::find(options.devices.begin(), options.devices.end(),
                                   fixtures::Device::kCuda) != options.devices.end();
-  ContextEntries entries;
-  for (const auto& fact : machine_facts(with_gpu)) {
-    entries.emplace_back("machine_" + fact.key, fact.value);
+  return machine_facts(with_gpu);
+}
+
+/// Warns of what makes times unreliable, or throws UsageError.
+void judge_machine(const Options& options, const std::vector<MachineFact>& facts) {
+  for (const auto& fact : facts) {
     if (fact.doubt.empty()) continue;
     const std::string line = "machine: " + fact.key + " " + fact.value + ": " + fact.doubt;
     if (options.machine_check == MachineCheck::kRefuse)
       throw UsageError("--fathom_machine_check=refuse: " + line);
     options.data.warn(line);
   }
-  return entries;
 }
 
 /// The peaks of --fathom_peaks and of an earlier run, which must agree: the rows of one file are
@@ -312,10 +313,10 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   }
   EarlierRun earlier;
   std::vector<Row> rows = chosen;
-  const ContextEntries machine = checked_machine(options);
+  const auto machine = checked_facts(options);
   const auto described = [&] {
     ContextEntries entries = context(options);
-    entries.insert(entries.end(), machine.begin(), machine.end());
+    for (const auto& fact : machine) entries.emplace_back("machine_" + fact.key, fact.value);
     for (const auto& entry : crew ? crew->context() : ContextEntries{}) entries.push_back(entry);
     return entries;
   };
@@ -325,6 +326,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     if (rows.empty()) return kOk;
   }
   Peaks peaks(known_peaks(options, earlier));
+  judge_machine(options, machine);
   Explainer explainer(rows);
   Display display(options, rows, progress);
   std::optional<OutputFiles> files;

@@ -119,11 +119,11 @@ def test_zen_4_and_zen_5_are_two_machines(tmp_path):
         )
 
 
-def test_zen_4_and_zen_5_are_compared_and_told_apart(tmp_path):
-    page = tmp_path / "page.html"
-    assert compare(ZEN4, ZEN5, "-o", page).returncode == 0
-    heading = re.search("<h1>(.*?)</h1>", page.read_text(), re.DOTALL)[1]
-    assert "A: AMD EPYC, 2 CPUs, L1 32 KiB" in heading and "B: AMD EPYC, 2 CPUs, L1 48" in heading
+def test_zen_4_and_zen_5_have_two_titles():
+    assert titles([read_fathom(path).context for path in (ZEN4, ZEN5)]) == [
+        "AMD EPYC, 2 CPUs, L1 32 KiB, L2 1 MiB, L3 32 MiB",
+        "AMD EPYC, 2 CPUs, L1 48 KiB, L2 1 MiB, L3 32 MiB",
+    ]
 
 
 # --- the programs
@@ -154,13 +154,25 @@ def test_history_has_a_section_for_each_name(tmp_path):
     assert "one (Made-up CPU), 8 CPUs" in page and "two (Made-up CPU), 8 CPUs" in page
 
 
-def test_pages_name_peaks_that_differ(tmp_path):
+def test_a_report_names_peaks_that_differ(tmp_path):
+    files = written(tmp_path, a={PEAK: "100 GFLOP/s, loop"}, b={PEAK: "150 GFLOP/s, loop"})
+    page = tmp_path / "page.html"
+    assert report(*files, "-o", page).returncode == 0
+    assert f"{PEAK} of {files[1]} is 1.5 times that of {files[0]}" in page.read_text()
+
+
+def test_compare_tells_machines_apart_and_names_peaks_that_differ(tmp_path):
+    """Two machines with one name, and two files of the first."""
+    caches = [{"type": "Data", "level": 1, "size": 49152, "num_sharing": 1}]
     slow, fast = {PEAK: "100 GFLOP/s, loop"}, {PEAK: "150 GFLOP/s, loop"}
-    files = written(tmp_path, a=slow, b=fast, c=slow | {"cpu": "Other CPU"})
-    for program in (report, compare):
-        page = tmp_path / "page.html"
-        assert program(*files[: 3 if program is compare else 2], "-o", page).returncode == 0
-        assert f"{PEAK} of {files[1]} is 1.5 times that of {files[0]}" in page.read_text()
+    files = written(tmp_path, a=slow, b=fast, c=slow | {"caches": caches})
+    page = tmp_path / "page.html"
+    assert compare(*files, "-o", page).returncode == 0
+    text = page.read_text()
+    heading = re.search("<h1>(.*?)</h1>", text, re.DOTALL)[1]
+    assert "A: Made-up CPU, 8 CPUs, L3 32 MiB" in heading
+    assert "B: Made-up CPU, 8 CPUs, L1 48 KiB" in heading
+    assert f"A: {PEAK} of {files[1]} is 1.5 times that of {files[0]}" in text
 
 
 def test_lnt_knows_the_machine_by_its_name(tmp_path):
