@@ -7,6 +7,8 @@ from fathom_runs.benchmarks import disturbed, read_fathom
 from fathom_runs.context import date_of
 from fathom_runs.names import kind, short
 
+UNKNOWN = "unknown"  # a commit
+
 
 @dataclass(frozen=True)
 class Row:
@@ -37,7 +39,7 @@ class Run:
     @property
     def commit(self):
         """Ten digits of the commit, with `-dirty` if there were local changes."""
-        digits, dash, dirty = str(self.context.get("git_commit", "unknown")).partition("-")
+        digits, dash, dirty = str(self.context.get("git_commit", UNKNOWN)).partition("-")
         return digits[:10] + dash + dirty
 
 

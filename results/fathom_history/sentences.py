@@ -3,6 +3,7 @@
 Changes of the context at the same run are mentioned.
 """
 
+from fathom_history.run import UNKNOWN
 from fathom_runs.words import listed, percent, plural, time_words
 
 MIN_P = 1e-12  # smaller values are shown as "below"
@@ -45,7 +46,7 @@ def profile(one, machine, marks):
     words = (
         f"has had another profile since {runs[one.run].minute}: {shares(one)} ({distance(one)}, "
         f"{counted(one)}, {probability(one.p)}), {commits(one, runs)}. "
-        "Its time did not change at this run."
+        "No change of its time was found at this run."
     )
     return " ".join(filter(None, (words, other_changes(one, marks))))
 
@@ -75,7 +76,9 @@ def probability(p):
 
 def commits(one, runs):
     old, new = runs[one.old[-1]].commit, runs[one.run].commit
-    return f"both of commit {new}" if old == new else f"{old}..{new}"
+    if old == new:
+        return "of unknown commits" if old == UNKNOWN else f"both of commit {new}"
+    return f"{old}..{new}"
 
 
 def op_types(found):

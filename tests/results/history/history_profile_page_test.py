@@ -53,7 +53,7 @@ def test_a_changed_profile_with_the_same_time_has_a_sentence(made):
     assert numbers[:4] == pytest.approx([67.2, 60, 15, 20], abs=0.3)
     assert 0.005 < numbers[4] < 0.01 and numbers[5] < numbers[4] / 20
     assert f"{made_up.commit(14)[:10]}..{made_up.commit(15)[:10]}. " in sentence
-    assert "Its time did not change at this run." in sentence
+    assert "No change of its time was found at this run." in sentence
 
 
 def test_a_library_that_changed_at_the_same_run_is_mentioned(made):

@@ -152,6 +152,18 @@ def test_a_row_that_comes_back_says_so(tmp_path):
     assert "had this time before" not in first
 
 
+def test_unknown_commits_are_said_to_be_unknown(tmp_path):
+    folder = made_up.write(tmp_path / "runs", 16, lambda _, day: 1.2 if day >= 8 else 1)
+    for day in range(16):
+        file = folder / made_up.file(day)
+        document = json.loads(file.read_text())
+        del document["context"]["git_commit"]
+        file.write_text(json.dumps(document))
+    _, page = shown(folder, tmp_path / "page.html")
+    ((_, sentence),) = sentences(page)
+    assert ", of unknown commits. " in sentence
+
+
 def test_a_drift_is_said_to_be_possible(tmp_path):
     folder = made_up.write(tmp_path / "runs", 30, lambda _, day: 1 + 0.01 * day)
     _, page = shown(folder, tmp_path / "page.html")
