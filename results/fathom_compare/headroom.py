@@ -88,12 +88,12 @@ def sentence(data, words, comparison):
     for rows, why in (
         (
             without[without.counted_pct.notna()],
-            f"cannot come near it, with less than {MIN_COUNTED} % of their time in matrix products and convolutions, "
+            f"cannot come near the peak, with less than {MIN_COUNTED} % of their time in matrix products and convolutions, "
             "whose FLOPs it counts",
         ),
         (
             without[without.counted_pct.isna()],
-            "are not profiled (--fathom_profile), so whether they can come near it is not known",
+            "are not profiled (--fathom_profile), so whether they can come near the peak is not known",
         ),
     ):
         if len(rows):

@@ -33,10 +33,9 @@ def of_speedup(base, other):
     if min(len(base), len(other)) < MIN_FILES:
         return of_ratio(*every)
     low, high = between_files(base, other)
-    shown = np.median(every[0]) / np.median(
-        every[1]
-    )  # of many skewed files, their mean may be far from it
-    return min(low, float(shown)), max(high, float(shown))
+    # The ratio that the page shows: of many skewed files, their means may be far from it.
+    shown = float(np.median(every[0]) / np.median(every[1]))
+    return min(low, shown), max(high, shown)
 
 
 def between_files(base, other):

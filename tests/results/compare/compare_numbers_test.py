@@ -414,7 +414,7 @@ def test_steps_that_cannot_come_near_the_roof_are_named_and_not_counted(tmp_path
                 row["flops_pct_peak"] = 0.3
     sentence = headroom.figure(pair(tmp_path, base, other)).sentence
     assert "a step on A would take 30 % of its time" in sentence and "60 % of" in sentence
-    assert "Not counted are steps that cannot come near it, with less than 50 %" in sentence
+    assert "Not counted are steps that cannot come near the peak, with less than 50 %" in sentence
     assert sentence.endswith("it counts: memnet/train. Setting: CPU, 1 thread.")
 
 
@@ -432,7 +432,7 @@ def test_without_op_types_it_is_not_known_what_can_come_near_the_roof(tmp_path):
     options = {"workloads": ("vgg",), "profile": False}
     found = pair(tmp_path, document(**options), document(2, **options, **OTHER))
     assert headroom.figure(found).sentence == (
-        "Not counted are steps that are not profiled (--fathom_profile), so whether they can come near it is not known: "
+        "Not counted are steps that are not profiled (--fathom_profile), so whether they can come near the peak is not known: "
         "vgg/train and vgg/infer. Setting: CPU, 1 thread."
     )
 
