@@ -94,8 +94,8 @@ class GroupNorm final : public Op {
     if (pass_ == Pass::kForward)
       return {(normalized * weight + in[2].view({1, channels, 1})).view(shape_.sizes)};
     const at::Tensor g = planes(in[3]);
-    return {norm.gradient(rows(g * weight)).view(shape_.sizes), (g * normalized).sum({0, 2}),
-            g.sum({0, 2})};
+    return {norm.gradient(rows(g * weight)).view(shape_.sizes),
+            (g * normalized).sum(at::IntArrayRef({0, 2})), g.sum(at::IntArrayRef({0, 2}))};
   }
 
   GroupNormShape shape_;
