@@ -14,6 +14,7 @@ namespace fathom::ops {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // minimum elements per thread
+constexpr double kSummands = 2;      // that cancel; each is rounded
 
 /// The error of one element and its limit.
 struct Error {
@@ -89,7 +90,7 @@ void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor&
   if (!error) return;
   if (const at::Tensor sizes = sizes_of(summands, summand); sizes.defined()) {
     values.summands = sizes.const_data_ptr<double>();
-    values.summand_share = tolerance(precision);
+    values.summand_share = kSummands * tolerance(precision);
     error = compare();
     if (!error) return;
   }
@@ -153,7 +154,7 @@ void expect_small_error(const Tensors& found, const Tensors& expected,
     double limit = share * root_mean_square(exact);
     if (error <= limit) continue;
     if (const at::Tensor sizes = sizes_of(summands, i); sizes.defined())
-      limit = std::max(limit, tolerance(precision) * root_mean_square(sizes));
+      limit = std::max(limit, kSummands * tolerance(precision) * root_mean_square(sizes));
     if (error <= limit) continue;
     std::ostringstream what;
     what << "output " << i << " differs from the float64 reference by a root mean square of "

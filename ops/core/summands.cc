@@ -21,7 +21,7 @@ namespace {
 
 /// Far above the rounding of float64, far below what changes the course of a computation.
 constexpr double kShare = 0x1p-30;
-constexpr int kTrials = 4;
+constexpr int kTrials = 8;
 
 /// Moves values by kShare of them, up or down at random.
 class Disturber {

@@ -7,6 +7,7 @@
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/reduction/composed_norm.h"
 
 namespace fathom::ops {
 namespace {
@@ -53,6 +54,7 @@ class GroupNorm final : public Op {
   }
 
   Call call(const Tensors& in) const override {
+    if (ComposedNorm::applies(in[0])) return [this, in] { return composed(in); };
     const int64_t groups = shape_.groups;
     if (pass_ == Pass::kForward) {
       return [=, x = in[0], weight = in[1], bias = in[2]]() -> Tensors {
@@ -78,6 +80,24 @@ class GroupNorm final : public Op {
   }
 
  private:
+  Tensors composed(const Tensors& in) const {
+    const int64_t channels = shape_.sizes[1];
+    const auto planes = [&](const at::Tensor& tensor) {
+      return tensor.reshape({shape_.sizes[0], channels, -1});
+    };
+    const auto rows = [&](const at::Tensor& tensor) {
+      return tensor.reshape({shape_.sizes[0] * shape_.groups, -1});
+    };
+    const at::Tensor weight = in[1].view({1, channels, 1});
+    const ComposedNorm norm(rows(in[0]), kEpsilon);
+    const at::Tensor normalized = planes(norm.normalized());
+    if (pass_ == Pass::kForward)
+      return {(normalized * weight + in[2].view({1, channels, 1})).view(shape_.sizes)};
+    const at::Tensor g = planes(in[3]);
+    return {norm.gradient(rows(g * weight)).view(shape_.sizes),
+            (g * normalized).sum(at::IntArrayRef({0, 2})), g.sum(at::IntArrayRef({0, 2}))};
+  }
+
   GroupNormShape shape_;
   Pass pass_;
 };

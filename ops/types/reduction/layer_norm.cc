@@ -7,6 +7,7 @@
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
+#include "ops/types/reduction/composed_norm.h"
 
 namespace fathom::ops {
 namespace {
@@ -52,6 +53,7 @@ class LayerNorm final : public Op {
   }
 
   Call call(const Tensors& in) const override {
+    if (ComposedNorm::applies(in[0])) return [this, in] { return composed(in); };
     if (pass_ == Pass::kForward) {
       return [row = row_, x = in[0], weight = in[1], bias = in[2]]() -> Tensors {
         return {at::layer_norm(x, row, weight, bias, kEpsilon)};
@@ -91,6 +93,16 @@ class LayerNorm final : public Op {
   }
 
  private:
+  Tensors composed(const Tensors& in) const {
+    const auto rows = [&](const at::Tensor& tensor) { return tensor.reshape({-1, in[1].numel()}); };
+    const ComposedNorm norm(rows(in[0]), kEpsilon);
+    if (pass_ == Pass::kForward)
+      return {(norm.normalized() * rows(in[1]) + rows(in[2])).view(sizes_)};
+    const at::Tensor g = rows(in[3]);
+    return {norm.gradient(g * rows(in[1])).view(sizes_), (g * norm.normalized()).sum(0).view(row_),
+            g.sum(0).view(row_)};
+  }
+
   Sizes sizes_;
   Sizes row_;  ///< its last dimensions
   Pass pass_;
