@@ -286,8 +286,8 @@ std::string options_help() {
          "  fathom_bench --benchmark_filter=vgg/train --fathom_threads=2 --fathom_profile\n"
          "  fathom_bench --benchmark_filter=^op/conv2d/vgg --benchmark_repetitions=9 "
          "--benchmark_out=a.json\n"
-         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no row matches, 4 a row "
-         "failed,\n  5 the program failed (disk full, out of memory)\n";
+         "\nExit codes: 0 all rows measured, 2 wrong usage or set-up, 3 no match, 4 a row failed, "
+         "5 a fault\n";
 }
 
 }  // namespace fathom::benchmarks
