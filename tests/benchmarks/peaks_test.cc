@@ -197,7 +197,7 @@ TEST(Peaks, KeepThoseThatAreKnown) {
 
 TEST(Peaks, OfAFolderAreRefusedWithItsName) {
   try {
-    read_peaks(testing::TempDir());
+    read_peaks(testing::TempDir(), {});
     FAIL() << "accepted";
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find(testing::TempDir()), std::string::npos)
