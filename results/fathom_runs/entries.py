@@ -51,4 +51,5 @@ def wrong(path, entry, key, expected):
     value = entry.get(key, "missing")
     found = str(json.dumps(value) if isinstance(value, float) else value)[:40]  # NaN as in JSON
     place = f"{path}: " if path else ""
-    return RunError(f"{place}{key} of {entry['run_name']} is {found!r}, expected {expected}")
+    name = one_line(entry["run_name"])
+    return RunError(f"{place}{key} of {name} is {found!r}, expected {expected}")

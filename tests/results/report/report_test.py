@@ -279,7 +279,7 @@ def test_broken_files_give_one_line_and_keep_the_page(tmp_path):
         file.write_text(text)
         line = refused(file, "-o", page)
         assert found in line, (found, line)
-    file.write_bytes(b"\xff\xfe")
+    file.write_bytes(b"\xff{")
     assert "run.json: byte 0 is not UTF-8" in refused(file, "-o", page)
     assert "none.json: No such file" in refused(tmp_path / "none.json", "-o", page)
     assert f"{tmp_path}: Is a directory" in refused(tmp_path, "-o", page)
