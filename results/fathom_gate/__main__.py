@@ -112,13 +112,14 @@ def compare(arguments):
         verdicts = judge(base, new, shifts, rule)
         more = {}
         notes = list(words.notes_of_runs(verdicts, rule, noises))
+    program, count = ("ab", rounds_of(verdicts)) if block else ("gate", 1 + len(others))
     return Comparison(
         base,
         new,
         verdicts,
         causes(verdicts, base, new),
         settings + notes,
-        rates_of(verdicts, *(("ab", rounds_of(verdicts)) if block else ("gate", 1 + len(others)))),
+        rates_of(verdicts, program, count, rule.smallest),
         more,
     )
 

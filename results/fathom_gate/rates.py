@@ -42,7 +42,7 @@ def alone():
     return known()["alone"]["1"][USUAL]
 
 
-def rates_of(verdicts, program, count):
+def rates_of(verdicts, program, count, smallest):
     """Those of `program` ("gate" or "ab") with the largest number of runs or rounds up to `count` that was tried.
 
     None if there was no trial with so few, or if no row can be judged.
@@ -57,6 +57,7 @@ def rates_of(verdicts, program, count):
     usual = by_noise[USUAL]
     found = usual["found_90_pct"]
     if found is not None:
-        found = percent(np.log1p(found / 100) * width / np.log1p(usual["half_width_pct"] / 100))
+        scaled = np.log1p(found / 100) * width / np.log1p(usual["half_width_pct"] / 100)
+        found = percent(max(scaled, smallest))
     what = "rounds" if program == "ab" else "runs of the base"
     return Rates(known()["suites"], known()["rows"], f"{counts[-1]} {what}", by_noise, found)

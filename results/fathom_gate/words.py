@@ -129,7 +129,11 @@ def error_rates(found):
     here = found.found_90_pct
     yield (
         f"power: one row that is 5 % slower was found in {share_words(usual['found_pct'])} of them"
-        + (f"; with the noise of the median row here, 90 % would find {signed(here)}" if here else "")
+        + (
+            f"; with the noise of the median row here, 90 % would find {signed(here)}"
+            if here
+            else ""
+        )
     )
 
 

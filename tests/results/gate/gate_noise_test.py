@@ -62,6 +62,19 @@ def test_a_slower_row_is_found_beside_four_runs_of_the_base(tmp_path):
     assert 10 < row_of(found, VGG)["change_pct"] < 20
 
 
+def test_a_verdict_states_its_error_rates(tmp_path, capsys):
+    base, *others, new = runs(tmp_path, ("base", "b", "c", "d", "new"), between=0.003)
+    comment = tmp_path / "comment.md"
+    _, found = verdict(base, new, *noise(others), f"--markdown={comment}")
+    stated = found["error_rates"]
+    assert stated["judged_by"] == "4 runs of the base"
+    assert stated["false_slower_pct"] <= stated["worst_false_slower_pct"] <= 5
+    assert stated["found_5_pct"] >= 60 and stated["found_90_pct"] >= 2
+    for text in (capsys.readouterr().out, comment.read_text()):
+        assert "error rate: of 1,000 made-up comparisons of 40 equal rows by 4 runs" in text
+        assert f"90 % would find +{stated['found_90_pct']:.1f} %" in text
+
+
 def test_one_option_names_several_runs(tmp_path, refusal):
     base, *others, new = runs(tmp_path, ("base", "b", "c", "new"))
     apart = verdict(base, new, *noise(others))[1]
