@@ -16,7 +16,7 @@
 #include "benchmarks/output/context_fields.h"
 #include "benchmarks/output/environment.h"
 #include "benchmarks/output/loaded_libraries.h"
-#include "fixtures/files/content_hash.h"
+#include "fixtures/content_hash.h"
 #include "fixtures/machine/cpu_model.h"
 #include "fixtures/machine/cpus.h"
 #include "git_commit.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fixtures/files/content_hash.h"
+#include "fixtures/content_hash.h"
 
 namespace fathom::benchmarks {
 namespace {
