@@ -175,6 +175,23 @@ TEST(TerminalTable, MarksDisturbedRows) {
   for (const auto& line : lines(TerminalTable::kMarkMeans)) EXPECT_LE(line.size(), 80U);
 }
 
+TEST(TerminalTable, KeepsTokensInNamesWhereTheirColumnsDoNotFit) {
+  std::vector<Row> rows;
+  for (const std::string device : {"cpu", "cuda"}) {
+    for (const std::string n : {"1", "2"}) {
+      rows.push_back({.name = "vgg/train/device:" + device + "/threads:" + n + "/ranks:" + n +
+                              "/batch:" + n + "/precision:" + (n == "1" ? "fp32" : "bf16") +
+                              "/backend:" + (n == "1" ? "torch" : "tuned")});
+    }
+  }
+  const TerminalTable table(rows, 80, /*color=*/false);
+  const auto text = lines(table.lines({run(rows[0], 1), run(rows[0], 1, "matmul")}));
+  ASSERT_EQ(text.size(), 3U);
+  EXPECT_EQ(text[0], "vgg/train/device:cpu/threads:1/ranks:1/batch:1/precision:fp32/backend:torch");
+  EXPECT_TRUE(text[2].starts_with("  op:matmul "));
+  for (const auto& line : text) EXPECT_LE(line.size(), 80U);
+}
+
 TEST(TerminalTable, LeavesOutColumnsThatATerminalHasNoRoomFor) {
   const std::vector<Row> rows{step("1", "8"), step("2", "16")};
   const auto titles = [&](std::size_t width) {

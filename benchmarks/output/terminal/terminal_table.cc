@@ -18,6 +18,7 @@ using Run = TerminalTable::Run;
 constexpr std::size_t kGap = 2;            // between columns
 constexpr std::size_t kMinNameWidth = 26;  // a workload's step, or "  op:" and an op type
 constexpr std::size_t kWantedNameWidth = 40;
+constexpr std::size_t kTimeWidth = 10;  // with a mark
 
 // The colors of Google Benchmark's console.
 constexpr const char* kGreen = "2";
@@ -47,10 +48,13 @@ NameParts split(const std::string& name) {
   return parts;
 }
 
-/// The text of a run's name column: an op type stands below its step.
-std::string shown_name(const Run& run) {
+/// The text of a run's name column, with these tokens: an op type stands below its step.
+std::string shown_name(const Run& run, const std::set<std::string>& tokens) {
   const NameParts parts = split(run.run_name.function_name);
   std::string text = parts.op.empty() ? parts.path : "  " + parts.op;
+  for (const auto& [key, value] : parts.tokens) {
+    if (parts.op.empty() && tokens.contains(key)) text += '/' + key + ':' + value;
+  }
   if (!run.aggregate_name.empty()) text += " " + run.aggregate_name;
   return text;
 }
@@ -172,6 +176,8 @@ void TerminalTable::find_tokens(const std::vector<Row>& rows) {
       values[key].insert(value);
     }
   }
+  std::vector<Column> columns;
+  std::size_t used = kMinNameWidth + kGap + kTimeWidth;
   for (const auto& key : keys) {
     if (values[key].size() == 1) {
       auto& tokens = counts[key] == rows.size() ? in_all_ : in_some_;
@@ -180,12 +186,18 @@ void TerminalTable::find_tokens(const std::vector<Row>& rows) {
     }
     std::size_t width = key.size();
     for (const auto& value : values[key]) width = std::max(width, value.size());
-    columns_.push_back({.above = {},
-                        .title = key,
-                        .width = width,
-                        .color = nullptr,
-                        .text = [key](const Run& run) { return token_value(run, key); }});
+    columns.push_back({.above = {},
+                       .title = key,
+                       .width = width,
+                       .color = nullptr,
+                       .text = [key](const Run& run) { return token_value(run, key); }});
+    used += kGap + width;
   }
+  if (used <= width_) {
+    columns_ = std::move(columns);
+    return;
+  }
+  for (const auto& column : columns) in_names_.insert(column.title);
 }
 
 void TerminalTable::add_columns(const std::vector<Row>& rows) {
@@ -199,7 +211,7 @@ void TerminalTable::add_columns(const std::vector<Row>& rows) {
                         .spare = spare});
   };
   columns_.push_back(
-      {.above = {}, .title = "time ", .width = 10, .color = kYellow, .text = time_cell});
+      {.above = {}, .title = "time ", .width = kTimeWidth, .color = kYellow, .text = time_cell});
   columns_.push_back({.above = "busy",
                       .title = "cores",
                       .width = 5,
@@ -251,7 +263,7 @@ std::string TerminalTable::lines(const std::vector<Run>& runs) const {
   for (const auto& run : runs) {
     std::vector<std::string> cells;
     for (const auto& column : columns_) cells.push_back(column.text(run));
-    std::string name = shown_name(run);
+    std::string name = shown_name(run, in_names_);
     if (name.size() > name_width_) {
       for (const auto& part : cut(name, width_))
         text += colored(part, color_ ? kGreen : nullptr) + '\n';

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@
 namespace fathom::benchmarks {
 
 /// Results for a terminal of `width` columns, at least 80. Tokens of the names that are the same in
-/// all rows are printed once, above the table; the other tokens have columns of their own. Columns
-/// for which there is no room are left out. A mark behind the time says that the row is disturbed.
+/// all rows are printed once, above the table; the other tokens have columns of their own, or stay
+/// in the names where these would not fit. Columns for which there is no room are left out. A mark
+/// behind the time says that the row is disturbed.
 class TerminalTable {
  public:
   using Run = benchmark::BenchmarkReporter::Run;
@@ -49,6 +51,7 @@ class TerminalTable {
   bool color_;
   std::vector<std::string> in_all_;   ///< tokens of all rows, as "device:cpu"
   std::vector<std::string> in_some_;  ///< tokens with one value that some rows lack
+  std::set<std::string> in_names_;    ///< keys of tokens that stay in the names, for lack of room
   std::size_t name_width_;
   std::vector<Column> columns_;
 };
