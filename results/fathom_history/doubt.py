@@ -6,6 +6,7 @@ import pathlib
 import numpy as np
 
 from fathom_history.limits import OTHERS, RATE, STEPS
+from fathom_history.noise import LEAST
 from fathom_runs.words import listed, percent
 
 # Shares of made-up pages with a false change, by noise: tests/results/history_trials.py --write.
@@ -35,6 +36,8 @@ def sentences(analysis, found):
     )
     if correlation := correlation_of(analysis):
         yield f"Here they correlate by {correlation:.2f} from run to run, for which p allows."
+    elif sum(len(one.known) for one in analysis.machine.series) < LEAST:
+        yield "Whether they correlate from run to run, so few times do not show."
     if not found:
         yield f"Fewer than {MANY} runs do not show how they vary here."
         return

@@ -13,6 +13,7 @@ from scipy.stats import norm
 MIN_NOISE = 1e-9  # of equal runs
 LEFT_OUT = 0.2  # share of the distances
 FEW = 5  # distances; fewer tell nothing about a correlation
+LEAST = 100  # distances of all series; of fewer, a correlation is too uncertain to be used
 MAX_CORRELATION = 0.9
 DOUBT = 4.4  # two standard errors of the correlation, times the root of the number of distances
 
@@ -60,7 +61,7 @@ def correlation(every):
         if size > MIN_NOISE:
             ones.append(one / size)
             twos.append(two / size)
-    if not ones:
+    if sum(map(len, ones)) < LEAST:
         return 0.0
     ones, twos = map(np.concatenate, (ones, twos))
     found = small(twos) / small(ones) - 1

@@ -57,6 +57,12 @@ def test_the_correlation_of_runs_is_measured_beside_changes(noise, low, high):
     assert low <= correlation(map(near, rows)) <= high
 
 
+def test_few_runs_do_not_show_a_correlation():
+    random = np.random.default_rng(1)
+    rows = [noises.processes("AR(1) 0.8, 1 %", random, 20) for _ in range(3)]
+    assert correlation(map(near, rows)) == 0
+
+
 def test_the_mean_of_correlated_runs_varies_more():
     random = np.random.default_rng(1)
     means = [noises.autocorrelated(random, 6, 0.5).mean() for _ in range(4000)]

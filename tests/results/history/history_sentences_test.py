@@ -142,6 +142,7 @@ def test_a_page_states_how_often_it_is_wrong(tmp_path, known):
     assert "p is at most 0.0002 for times of steps" in " ".join(words(known[1]).split())
     _, page = shown(made_up.write(tmp_path / "runs", 5), tmp_path / "page.html")
     assert "Fewer than 10 runs do not show how they vary here." in page
+    assert "Whether they correlate from run to run, so few times do not show." in page
 
 
 def test_a_row_that_comes_back_says_so(tmp_path):
