@@ -7,11 +7,14 @@ import random
 import re
 
 import made_up_run as made_up
+import numpy as np
 import pytest
 from gated import ALTERNATING, MEMNET, SINGLE, SUFFIX, VGG, classes, row_of, run
 from program import strict_json
 
 from fathom_gate.__main__ import main
+from fathom_gate.causes import Cause
+from fathom_gate.words import doubt_of
 
 MANY = {"workloads": ("vgg", "memnet", "alexnet", "seq2seq", "speech"), "op_rows": False} | SINGLE
 
@@ -211,3 +214,19 @@ def test_a_copy_with_a_number_that_is_none_is_a_copy(tmp_path, refusal):
     assert "NaN" in text
     base.write_text(text), copy.write_text(text)
     assert f"{copy}: is a copy of the same run" in refusal(base, copy)
+
+
+def test_aggregates_without_repetitions_are_named(tmp_path, refusal):
+    files = runs(tmp_path, ("base", "new"))
+    for path in files:
+        document = json.loads(path.read_text())
+        rows = [row for row in document["benchmarks"] if row["run_type"] == "aggregate"]
+        made_up.write(path, document | {"benchmarks": rows})
+    assert f"{files[0]}: holds aggregates only, expected every repetition" in refusal(*files)
+
+
+@pytest.mark.parametrize(
+    "width, words", [(np.inf, "too few repetitions"), (0.1, "its own row is uncertain by 11 %")]
+)
+def test_a_cause_says_why_it_is_uncertain(width, words):
+    assert doubt_of(Cause("conv2d", 1.0, 1.6, 0.9, False, width)).startswith(words)
