@@ -10,7 +10,7 @@ namespace fathom::benchmarks {
 struct Limits {
   double seconds;
   double bytes;           ///< of its private memory
-  std::string bytes_are;  ///< where that number comes from, for messages
+  std::string bytes_are{};  ///< where that number comes from, for messages
 };
 
 /// How a child process ended.
