@@ -21,6 +21,7 @@ constexpr Entry kEntries[] = {
     {"cpu_scaling_enabled", kSetting},
     {"date", kDescription},
     {"executable", kDescription},
+    {"google_benchmark_build_type", kDescription},
     {"host_name", kDescription},  // a container has its own
     {"json_schema_version", kDescription},
     {"library_build_type", kSetting},

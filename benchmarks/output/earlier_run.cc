@@ -54,8 +54,9 @@ void expect_same(const std::string& path, const std::map<std::string, std::strin
     const std::string was = value(before, key);
     const std::string is = utf8(value(now, key));
     if (!differs(key, was, is)) continue;
-    refuse(path, "was measured with " + key + " '" + was + "', now it is '" + is +
-                     "'; only a run with the same machine, build and settings can be resumed");
+    std::string why = "was measured with ";
+    why.append(key).append(" '").append(was).append("', now it is '").append(is);
+    refuse(path, why + "'; only a run with the same machine, build and settings can be resumed");
   }
 }
 

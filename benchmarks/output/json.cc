@@ -151,7 +151,7 @@ std::map<std::string, std::string> google_benchmark_context() {
   writer.SetErrorStream(&text);
   writer.ReportContext({});
   writer.Finalize();
-  const auto document = json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  const auto document = json::parse(strict_json(text.str()), nullptr, /*allow_exceptions=*/false);
   return document.is_object() ? texts(document["context"]) : std::map<std::string, std::string>{};
 }
 

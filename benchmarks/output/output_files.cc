@@ -24,8 +24,9 @@ void expect_names_beside(const std::string& out) {
   for (const std::string& one : {out + kErrors, kernels_path(out), out + kExplanation}) {
     struct stat ignored {};
     if (lstat(one.c_str(), &ignored) == 0 || errno != ENAMETOOLONG) continue;
-    throw UsageError("--benchmark_out=" + out + ": cannot be written (File name too long: " + one +
-                     " stands beside it)");
+    std::string why = "--benchmark_out=";
+    why.append(out).append(": cannot be written (File name too long: ").append(one);
+    throw UsageError(why + " stands beside it)");
   }
 }
 

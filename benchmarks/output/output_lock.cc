@@ -53,8 +53,9 @@ OutputLock::OutputLock(const std::string& flag, const std::string& path) {
       if (!is_ours) close(descriptor_);
     } else if (errno == EWOULDBLOCK) {
       close(descriptor_);
-      throw UsageError(flag + '=' + path + ": " + holder(lock_) +
-                       " writes this file; expected another file, or a start after its end");
+      std::string why = flag;
+      why.append("=").append(path).append(": ").append(holder(lock_));
+      throw UsageError(why + " writes this file; expected another file, or a start after its end");
     } else {
       is_ours = true;  // no locks here, as on some network file systems
     }

@@ -105,9 +105,11 @@ std::map<std::string, Peak> read_peaks(const std::string& path, const ContextEnt
         found->second == value) {
       continue;
     }
-    throw UsageError("--fathom_peaks=" + path + ": has the peaks of " + found->second + ", this " +
-                     (key == "gpu" ? "GPU" : "machine") + " is " + value +
-                     (key == "cpu" || key == "gpu" ? "" : " (" + key + ")"));
+    std::string why = "--fathom_peaks=";
+    why.append(path).append(": has the peaks of ").append(found->second);
+    why.append(key == "gpu" ? ", this GPU is " : ", this machine is ").append(value);
+    if (key != "cpu" && key != "gpu") why.append(" (").append(key).append(")");
+    throw UsageError(why);
   }
   auto peaks = peaks_in(context);
   if (peaks.empty()) {

@@ -53,7 +53,8 @@ std::string shown_name(const Run& run, const std::set<std::string>& tokens) {
   const NameParts parts = split(run.run_name.function_name);
   std::string text = parts.op.empty() ? parts.path : "  " + parts.op;
   for (const auto& [key, value] : parts.tokens) {
-    if (parts.op.empty() && tokens.contains(key)) text += '/' + key + ':' + value;
+    if (parts.op.empty() && tokens.contains(key))
+      text.append("/").append(key).append(":").append(value);
   }
   if (!run.aggregate_name.empty()) text += " " + run.aggregate_name;
   return text;
