@@ -9,7 +9,7 @@ namespace fathom::benchmarks {
 /// Limits of a child process.
 struct Limits {
   double seconds;
-  double bytes;           ///< of its private memory
+  double bytes;             ///< of its private memory
   std::string bytes_are{};  ///< where that number comes from, for messages
 };
 

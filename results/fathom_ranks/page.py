@@ -178,7 +178,11 @@ def section(found, ranks, networks):
     for one in found:
         sizes = [number(sum(one.buckets) / 1e6), number(one.step_us / 1e3)]
         rows.append(
-            [plain(one.words), *sizes, *(cell(one, ranks, *network) for network in networks.items())]
+            [
+                plain(one.words),
+                *sizes,
+                *(cell(one, ranks, *network) for network in networks.items()),
+            ]
         )
     return f"\n## {ranks:,} ranks\n\n" + table(heads, rows, 1)
 
