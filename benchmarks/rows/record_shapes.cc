@@ -43,7 +43,7 @@ bool record_shapes(const std::vector<Row>& rows, const std::string& directory,
     if (!std::exchange(recorded, true)) make_folder(directory);
     note("recording " + name);
     const std::string path = (std::filesystem::path(directory) / (name + ".json")).string();
-    open_output("--fathom_record=" + directory + ": " + path, path,
+    open_output(std::string("--fathom_record=").append(directory).append(": ").append(path), path,
                 [&] { fixtures::expect_replaceable(path); });
     // An earlier file is kept until the recording, which takes seconds, has succeeded.
     fixtures::replace_file(path, models::record_shapes_json(workload, *device));

@@ -71,10 +71,11 @@ std::vector<std::string> unused_values(const Options& options, const std::vector
     const bool is_named =
         may_be_filtered && filter.find(token.substr(1, token.find(':'))) != std::string::npos;
     if (has(chosen, token) || (is_named && has(all, token))) continue;
-    const std::string what = token.substr(1, token.size() - 2);
-    lines.push_back(option + ": no row that runs has " + what +
-                    (has(all, token) ? "; --benchmark_filter=" + filter + " leaves those out"
-                                     : ", and with these options no other row has it"));
+    std::string line = option;
+    line.append(": no row that runs has ").append(token.substr(1, token.size() - 2));
+    lines.push_back(has(all, token)
+                        ? line.append("; --benchmark_filter=").append(filter) + " leaves those out"
+                        : line + ", and with these options no other row has it");
   }
   return lines;
 }
