@@ -13,8 +13,11 @@ PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"
 
 FAULTY_KERNELS = pathlib.Path(PROGRAM).resolve().parent / "faulty_kernels.so"
 
-# Options for quick runs: a row takes milliseconds, a run about one second.
-QUICK = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.01"]
+MADE_UP_PEAKS = pathlib.Path(__file__).resolve().parent / "program/made_up_peaks.json"
+
+# Options for quick runs: a row takes milliseconds, a run about one second. Peaks take longer to measure.
+WITH_PEAKS = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.01"]
+QUICK = [*WITH_PEAKS, f"--fathom_peaks={MADE_UP_PEAKS}"]
 ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
 WITHOUT_GPU = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
 

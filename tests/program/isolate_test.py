@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from program import PROGRAM, QUICK, read_json, run, strict_json
+from program import PROGRAM, WITH_PEAKS as QUICK, read_json, run, strict_json
 
 FIRST = "memnet/infer/device:cpu/threads:1/batch:32/precision:fp32/backend:torch"
 ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch)"

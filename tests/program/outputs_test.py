@@ -14,10 +14,9 @@ import time
 
 import pytest
 
-from program import PROGRAM, QUICK as NO_PEAKS, read_json, run, strict_json
+from program import PROGRAM, QUICK as WITH_CHECK, read_json, run, strict_json
 
-PEAKS = pathlib.Path(__file__).with_name("made_up_peaks.json")  # need not be measured
-QUICK = [*NO_PEAKS, "--fathom_machine_check=off", f"--fathom_peaks={PEAKS}"]
+QUICK = [*WITH_CHECK, "--fathom_machine_check=off"]
 ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
 TWO_ROWS = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc[78]/forward/.*backend:torch"]
 only_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from program import QUICK, read_json, run, strict_json
+from program import WITH_PEAKS as QUICK, read_json, run, strict_json
 
 ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch)"
 
