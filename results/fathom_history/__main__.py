@@ -23,7 +23,7 @@ def main():
         held = folder.contents(arguments.folder, arguments.output)
         # Imports SciPy, which takes long, so wrong input must fail before.
         from fathom_history import analysis, page
-        from fathom_history.limits import limits
+        from fathom_history.detection.limits import limits
 
         found = machines(held.runs)
         largest = limits(found)

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
-from fathom_history import changes, context, profiles, sentences
+from fathom_history import context, sentences
 from fathom_history.causes import causes
-from fathom_history.changes import Change, Found
 from fathom_history.context import Mark
-from fathom_history.limits import OTHERS, PROFILES, STEPS, kind
+from fathom_history.detection import changes, profiles
+from fathom_history.detection.changes import Change, Found
+from fathom_history.detection.limits import OTHERS, PROFILES, STEPS, kind
+from fathom_history.detection.noise import correlation
+from fathom_history.detection.profiles import ProfileChange
 from fathom_history.machines import Machine, Series
-from fathom_history.noise import correlation
-from fathom_history.profiles import ProfileChange
 
 NEAR = 1  # run; noise can shift a change of the time and one of the profile by one run
 

@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 
-from fathom_history.limits import OTHERS, RATE, STEPS
-from fathom_history.noise import LEAST
+from fathom_history.detection.limits import OTHERS, RATE, STEPS
+from fathom_history.detection.noise import LEAST
 from fathom_runs.words import listed, percent
 
 # Shares of made-up pages with a false change, by noise: tests/results/history_trials.py --write.

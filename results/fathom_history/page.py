@@ -2,9 +2,10 @@
 
 import pathlib
 
-from fathom_history import cards, latest, names, profiles, stack, tables
-from fathom_history.changes import NEWEST
-from fathom_history.limits import RATE
+from fathom_history import cards, latest, names, stack, tables
+from fathom_history.detection import profiles
+from fathom_history.detection.changes import NEWEST
+from fathom_history.detection.limits import RATE
 from fathom_page import templates
 from fathom_runs.words import plural
 

@@ -2,7 +2,7 @@
 
 import pathlib
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fathom_runs.catalogue import Catalogue, catalogue_of
 from fathom_runs.disturbed import is_disturbed
@@ -26,7 +26,7 @@ class Benchmark:
 
     name: str
     entries: list[dict]
-    path: pathlib.Path | None = None  # for errors
+    path: pathlib.Path | None = field(default=None, compare=False)  # for errors
 
     @property
     def times_us(self):

@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 import noises
 from fathom_history.analysis import analysed
-from fathom_history.limits import limits
+from fathom_history.detection.limits import limits
 from fathom_history.machines import Machine, Series
 from fathom_history.run import Run
 from trial_rates import rate, table, write

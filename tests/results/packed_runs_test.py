@@ -57,7 +57,7 @@ GOOD = gzip.compress(json.dumps(made_up.document(workloads=("memnet",))).encode(
     [
         (GOOD[:-100], "ended before the end-of-stream marker"),
         (GOOD[:-8] + b"CRC!" + GOOD[-4:], "CRC check failed"),
-        (GOOD[:200] + bytes(50) + GOOD[250:], "Error -3"),
+        (GOOD[:10] + b"\xff" * 50 + GOOD[60:], "Error -3"),
         (b'{"context": {}}', "Not a gzipped file"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from fathom_history import context
-from fathom_history.changes import find
+from fathom_history.detection.changes import find
 from fathom_history.machines import Series
 from fathom_history.stack import layers
 from fathom_page import svg

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fathom_history.levels import merged
+from fathom_history.detection.levels import merged
+from fathom_history.detection.profiles import find
 from fathom_history.machines import Series
-from fathom_history.profiles import find
 
 STEP = {"conv2d": 50.0, "matmul": 25.0, "relu": 15.0, "momentum": 7.0, "framework": 3.0}
 OTHER = STEP | {"conv2d": 56.0, "matmul": 19.0}  # as long as STEP

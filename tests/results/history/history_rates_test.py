@@ -8,9 +8,9 @@ import pytest
 
 import noises
 from fathom_history import doubt
-from fathom_history.changes import near
-from fathom_history.limits import RATE, limits
-from fathom_history.noise import correlation, inflation
+from fathom_history.detection.changes import near
+from fathom_history.detection.limits import RATE, limits
+from fathom_history.detection.noise import correlation, inflation
 from trial_rates import Rate, held
 
 SEEDS = (101, 102, 103)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.special import stdtr
 
-from fathom_history.noise import MIN_NOISE, inflation, noise
+from fathom_history.detection.noise import MIN_NOISE, inflation, noise
 
 PENALTY = 3  # of one more level: times the noise of a level's mean, times log(runs)
 

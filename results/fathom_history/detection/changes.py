@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom_history.levels import by_chance, merged, partition, probabilities
-from fathom_history.noise import small
+from fathom_history.detection.levels import by_chance, merged, partition, probabilities
+from fathom_history.detection.noise import small
 
 NEWEST = 0.1  # times the limit of p, of a change that only the newest run shows
 SPIKE = 4  # times the usual difference between neighbours; an outlier differs by more

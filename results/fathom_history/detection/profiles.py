@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fathom_history.levels import by_chance, merged, partition, probabilities
+from fathom_history.detection.levels import by_chance, merged, partition, probabilities
 from fathom_history.machines import op_times
 from fathom_page.distances import cosine_distances
 
