@@ -245,7 +245,7 @@ def test_two_runs_of_the_real_program(tmp_path):
         *(PROGRAM, PROGRAM, "-o", tmp_path / "out", "--rounds=4", "--"),
         *(row, "--fathom_threads=1", "--benchmark_min_time=0.01", "--fathom_profile"),
     )
-    assert result.returncode in (0, 1), result.stderr
+    assert result.returncode in (0, 1, 3), result.stderr
     for name in "ab":
         document = read_json(tmp_path / f"out/{name}.json")
         rows = [row for row in document["benchmarks"] if row["run_type"] == "iteration"]
