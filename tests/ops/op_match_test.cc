@@ -49,6 +49,10 @@ void call_other_spellings() {
   const at::Tensor y = x.view({2, 3, 5});
   at::mv(x, x[0]);
   at::addmv(x.select(1, 0), x, x[0]);
+  at::dot(x[0], x[0]);
+  at::zeros({6, 6}).addmm_(x, x.t());
+  at::_addmm_activation(x.select(1, 0), x, x.t());
+  at::zeros({2, 3, 3}).baddbmm_(y, y.transpose(1, 2));
   for (const char* name : {"relu_", "sigmoid_", "tanh_", "exp_", "sqrt_", "square_", "neg_"}) {
     c10::Stack stack{x.clone()};
     c10::Dispatcher::singleton()
