@@ -323,7 +323,8 @@ TEST(ExplainRows, RunColdWhereHotFitsTheCaches) {
   EXPECT_EQ(with("^op/momentum/vgg/.*cache:hot/backend:torch"), 1U);
   // The update moves 2.9 GB. It reads and writes what it changes, so its buffers are half of that.
   const double caches = last_level_cache_bytes(fixtures::Device::kCpu, fixtures::usable_cores());
-  EXPECT_EQ(with("^op/momentum/vgg/.*cache:cold"), 2.9e9 / 2 < kBeyondCache * caches ? 1U : 0U);
+  EXPECT_EQ(with("^op/momentum/vgg/.*cache:cold/backend:torch"),
+            2.9e9 / 2 < kBeyondCache * caches ? 1U : 0U);
 }
 
 }  // namespace

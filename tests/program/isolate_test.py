@@ -218,7 +218,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path, peaks, how):
         restore_signals=False,  # Python ignores SIGXFSZ
     )
     assert result.returncode == 5
-    assert f"fathom_bench: {out}.part: File too large" in result.stderr.splitlines()
+    assert f"fathom_bench: {out}: File too large" in result.stderr.splitlines()
     assert len(rows(tmp_path)) == 1 and not (tmp_path / "out.json.part").exists()
 
 
