@@ -184,7 +184,7 @@ def test_shapes_with_another_content_are_refused(tmp_path):
     shapes.write_text(json.dumps({"workload": "mine", "rows": [row]}))
     result = run(*arguments)
     assert result.returncode == 0, result.stderr
-    assert "holds 1 of 1 rows" in run(*arguments, "--fathom_resume").stderr
+    assert "holds 1 of 1 row" in run(*arguments, "--fathom_resume").stderr
     shapes.write_text(json.dumps({"workload": "mine", "rows": [row | {"k": 9}]}))
     result = run(*arguments, "--fathom_resume")
     assert result.returncode == 2 and "was measured with fathom_shapes '" in result.stderr
