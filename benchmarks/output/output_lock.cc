@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
 #include "benchmarks/error.h"
+#include "benchmarks/google_benchmark.h"
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
 #include "fixtures/files/written_file.h"
@@ -16,11 +16,7 @@
 namespace fathom::benchmarks {
 namespace {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
+const std::string& host_name() { return benchmark::SystemInfo::Get().name; }
 
 /// "process 123", with its host where that is another one.
 std::string holder(const std::string& lock) {
