@@ -84,11 +84,6 @@ def test_a_terminal_has_five_lines_of_context_at_most(tmp_path):
     assert context["cpu"][:20] in lines[1]
 
 
-def test_the_help_fits_80_columns():
-    lines = run("--help").stdout.splitlines()
-    assert len(lines) > 40 and max(map(len, lines)) <= 80
-
-
 def test_a_terminal_has_columns_for_tokens_that_differ():
     batches = ["--fathom_batch=2,4", "--benchmark_filter=^memnet/infer"]
     lines, code = run_on_terminal(*QUICK, *batches, TERM="dumb")
