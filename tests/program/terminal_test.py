@@ -10,7 +10,7 @@ import termios
 
 import pytest
 
-from program import ONE_ROW, PROGRAM, QUICK, read_json, run, strict_json
+from program import ONE_ROW, PROGRAM, QUICK, read_json, strict_json
 
 
 def run_on_terminal(*arguments, columns=120, stderr=subprocess.DEVNULL, **environment):
