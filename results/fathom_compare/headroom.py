@@ -1,7 +1,6 @@
 """What is left between steps and the roof on both sides."""
 
 import numpy as np
-import pandas as pd
 
 from fathom_compare.interval import geometric_mean
 from fathom_compare.means import MODES

@@ -12,7 +12,7 @@ from fathom_runs.labels import file_labels
 from fathom_runs.peaks import Roof, flops_peak, roof
 from fathom_runs.rows import expect_names
 from fathom_runs.source import RunError
-from fathom_runs.words import listed, plural
+from fathom_runs.words import listed
 
 MAX_FILES = 2  # in a title
 LETTERS = string.ascii_uppercase

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from program import PROGRAM, WITH_PEAKS as QUICK, cores, read_json, run
+from program import PROGRAM, WITH_PEAKS as QUICK, read_json, run
 
 STEP = "--benchmark_filter=^memnet/infer/"
 OP = "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"
