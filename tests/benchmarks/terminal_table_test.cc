@@ -179,9 +179,10 @@ TEST(TerminalTable, KeepsTokensInNamesWhereTheirColumnsDoNotFit) {
   std::vector<Row> rows;
   for (const std::string device : {"cpu", "cuda"}) {
     for (const std::string n : {"1", "2"}) {
-      rows.push_back({.name = "vgg/train/device:" + device + "/threads:" + n + "/ranks:" + n +
-                              "/batch:" + n + "/precision:" + (n == "1" ? "fp32" : "bf16") +
-                              "/backend:" + (n == "1" ? "torch" : "tuned")});
+      std::string name = "vgg/train/device:" + device;
+      for (const char* key : {"/threads:", "/ranks:", "/batch:"}) name.append(key).append(n);
+      name += n == "1" ? "/precision:fp32/backend:torch" : "/precision:bf16/backend:tuned";
+      rows.push_back({.name = name});
     }
   }
   const TerminalTable table(rows, 80, /*color=*/false);
@@ -212,7 +213,7 @@ TEST(TerminalTable, FitsEveryRowOfTheProgramIntoItsColumns) {
   auto rows = make_rows(parsed({"--fathom_device=cpu", "--fathom_threads=1",
                                 "--fathom_cache=hot,cold", "--fathom_precision=fp32,bf16"}));
   rows[0].profiling = Profiling::kOpTypes;
-  for (const std::size_t columns : {80, 120}) {
+  for (const std::size_t columns : {80U, 120U}) {
     const TerminalTable table(rows, columns, /*color=*/false);
     for (const auto& line : lines(table.header())) EXPECT_LE(line.size(), columns) << line;
     for (const auto& row : rows) {
