@@ -79,3 +79,16 @@ def test_tuning_md_has_the_shares_of_malloc():
         for batch, cell in zip((8, 32), cells):
             key = (workload, "train", batch, "torch")
             assert cell == f"{tuned[key][0] / stock[key][0]:.2f}"
+
+
+def test_the_readme_has_the_rows_of_a_recorded_run():
+    found = read(RUNS / "intel-xeon-amx-2-cores/readme.json.gz").measured
+    row = r"^(\S+) +(\d) +(\w+) +([\d.]+) (us|ms)\*? +([\d.]+)"
+    written = re.findall(row, (ROOT / "README.md").read_text(), re.M)
+    assert len(written) == len(found) == 6
+    for benchmark, (name, threads, backend, time, unit, cores) in zip(found, written):
+        parts = tokens(benchmark.name)
+        assert benchmark.name.startswith(f"{name}/device:cpu/threads:{threads}/")
+        assert parts["backend"] == backend
+        us = benchmark.us if unit == "us" else benchmark.us / 1000
+        assert f"{us:.4g}" == time and f"{benchmark.cpu_us / benchmark.us:.2f}" == cores
