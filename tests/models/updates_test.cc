@@ -89,11 +89,11 @@ Update memnet_update(torch::nn::Module& net) {
   const Update update = by_adam(0.01)(net);
   return [=, parameters = trained(net)] {
     for (const auto& one : parameters) {
-      at::Tensor gradient = one.grad();
+      const at::Tensor& gradient = one.grad();
       gradient.mul_(std::min(1.0, 40 / gradient.norm().item<double>()));
       gradient.add_(at::randn_like(gradient), 0.001);
     }
-    for (const std::size_t table : {0, 1}) parameters[table].grad()[0].zero_();
+    for (const std::size_t table : {0U, 1U}) parameters[table].grad()[0].zero_();
     update();
   };
 }
