@@ -6,14 +6,14 @@ import pathlib
 
 import pytest
 
-from program import PROGRAM, WITH_PEAKS as QUICK, read_json, run
+from program import PROGRAM, WITH_PEAKS as QUICK, cores, read_json, run
 
 STEP = "--benchmark_filter=^memnet/infer/"
 OP = "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"
 CPU = "--fathom_device=cpu"
 FAST = [CPU, "--benchmark_min_time=0.01", "--fathom_machine_check=off"]
 OWN_MALLOC = pathlib.Path(PROGRAM).resolve().parent / "own_malloc.so"
-two_cores = pytest.mark.skipif("cores() < 2", reason="one core")
+two_cores = pytest.mark.skipif(cores() < 2, reason="one core")
 # OpenMP binds the first thread, before main(), where one of these asks for it.
 BINDING = [
     {"OMP_PROC_BIND": "close"},
