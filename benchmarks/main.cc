@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,9 +10,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,6 +21,7 @@
 #include "benchmarks/explain/explainer.h"
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/isolate/isolation.h"
+#include "benchmarks/isolate/run_rows.h"
 #include "benchmarks/machine/machine.h"
 #include "benchmarks/measure/loop.h"
 #include "benchmarks/options/files.h"
@@ -31,17 +29,19 @@
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/options/options.h"
 #include "benchmarks/options/preset.h"
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
+#include "benchmarks/output/context/version.h"
 #include "benchmarks/output/display.h"
 #include "benchmarks/output/exit_code.h"
-#include "benchmarks/output/json.h"
-#include "benchmarks/output/output_files.h"
-#include "benchmarks/output/output_lock.h"
-#include "benchmarks/output/peaks_json.h"
+#include "benchmarks/output/files/json.h"
+#include "benchmarks/output/files/output_files.h"
+#include "benchmarks/output/files/output_lock.h"
+#include "benchmarks/output/files/peaks_json.h"
+#include "benchmarks/output/library_exit.h"
 #include "benchmarks/output/progress.h"
 #include "benchmarks/output/reporter.h"
-#include "benchmarks/output/version.h"
 #include "benchmarks/ranks/crew.h"
+#include "benchmarks/ranks/error_output.h"
 #include "benchmarks/rows/record_shapes.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/rows/study.h"
@@ -54,38 +54,7 @@
 namespace fathom::benchmarks {
 namespace {
 
-/// True while Google Benchmark parses its arguments. For a wrong value it calls exit(), with 1 or,
-/// after its help, with 0.
-bool parsing_arguments = false;
-
-/// Gives the calls of exit() in libraries a code of ours. With 1, OpenMP ends a process that gets
-/// no thread. A fork of this process keeps its status.
-void exit_of_library(int status, void* process) {
-  if (*static_cast<pid_t*>(process) != getpid()) return;
-  if (status != 1 && !parsing_arguments) return;
-  std::cout.flush();
-  std::fflush(nullptr);
-  if (parsing_arguments)
-    std::cerr << "fathom_bench: an argument has a value that Google Benchmark refuses\n";
-  std::_Exit(parsing_arguments ? kUsage : kProgramFailed);
-}
-
-/// What each line on stderr begins with.
-std::string prefix = "fathom_bench: ";
-
-/// The ranks of a launcher that have the error which is found now.
-enum class Shared { kByNone, kByHost, kByAll };
-Shared shared = Shared::kByAll;
-std::optional<fixtures::Place> place;
-
-/// Whether this rank leaves an error to the first rank that shares it. Such a rank must not end
-/// before the first one has spoken, because launchers then end all others.
-bool is_silent() {
-  if (!place || shared == Shared::kByNone) return false;
-  if ((shared == Shared::kByAll ? place->rank : place->local_rank) == 0) return false;
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-  return shared == Shared::kByAll;  // on this host, the first rank may be without the error
-}
+ErrorOutput errors;
 
 /// Descriptors that are closed would be given to the files that are opened next.
 void open_standard_descriptors() {
@@ -97,17 +66,16 @@ void open_standard_descriptors() {
 /// The options of the command line, with the values that presets and this machine set.
 Options resolved_options(int argc, char** argv) {
   try {
-    place = fixtures::launched_place();
+    errors.place = fixtures::launched_place();
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }
-  if (place && place->rank > 0) prefix += "rank " + std::to_string(place->rank) + ": ";
   Options options = parse_options(argc, argv);
-  options.place = place;
+  options.place = errors.place;
   resolve_explanation(options);
   resolve_study(options);
   resolve_isolation(options);
-  shared = Shared::kByHost;
+  errors.shared = Shared::kByHost;
   resolve_for_machine(options);
   refuse_shared_files(options);
   return options;
@@ -115,7 +83,7 @@ Options resolved_options(int argc, char** argv) {
 
 /// Passes the remaining arguments to Google Benchmark. Throws UsageError for one that it does not
 /// know.
-void initialize_google_benchmark(Options& options, char* program) {
+void pass_arguments_on(Options& options, char* program) {
   write_min_time(options.google_benchmark);
   // It becomes the "executable" of the context.
   static std::string name = utf8(program);
@@ -123,9 +91,7 @@ void initialize_google_benchmark(Options& options, char* program) {
   for (auto& argument : options.google_benchmark) arguments.push_back(argument.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
-  parsing_arguments = true;
-  benchmark::Initialize(&count, arguments.data());
-  parsing_arguments = false;
+  initialize_google_benchmark(&count, arguments.data());
   if (count > 1) refuse_argument(arguments[1]);
 }
 
@@ -143,12 +109,12 @@ void connect(Options& options, Progress& progress) {
   options.data.progress = [&](const std::string& stage) { progress.stage(stage); };
   options.data.warn = [&](const std::string& line) {
     progress.wipe();
-    std::cerr << prefix << line << '\n';
+    std::cerr << errors.prefix() << line << '\n';
   };
 }
 
 int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
-  if (is_silent()) return kNothingMatched;
+  if (errors.is_silent()) return kNothingMatched;
   std::cerr << "fathom_bench: no benchmark matches --benchmark_filter=" << filter << '\n';
   std::vector<std::string> names;
   for (const auto& row : rows) names.push_back(row.name);
@@ -227,65 +193,6 @@ class TableContext final : public ResultSink {
   void add(const RowResult& /*result*/) override {}
 };
 
-/// Passes on the runs of a part of the rows, the one that begins at row `first`.
-class PartReporter final : public benchmark::BenchmarkReporter {
- public:
-  PartReporter(Reporter& whole, std::size_t first)
-      : whole_(whole), first_(static_cast<int64_t>(first)) {}
-
-  bool ReportContext(const Context& /*context*/) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    std::vector<Run> placed = runs;
-    for (auto& run : placed) run.family_index += first_;
-    whole_.ReportRuns(placed);
-  }
-
- private:
-  Reporter& whole_;
-  int64_t first_;
-};
-
-/// Does what benchmark::RunSpecifiedBenchmarks() does, but runs those rows in their own processes
-/// that is_isolated() names, and those again during which the process stood still.
-void run_rows(const std::vector<Row>& rows, std::span<RowRecord> records, const Options& options,
-              Peaks& peaks, Progress& progress, Crew* crew, Loop& loop, Reporter& reporter) {
-  benchmark::BenchmarkReporter::Context context;
-  context.name_field_width = 0;
-  for (const auto& row : rows) {
-    context.name_field_width =
-        std::max(context.name_field_width, row.name.size() + std::strlen(kNameSuffix));
-  }
-  constexpr const char* kLongestAggregate = "_stddev";
-  if (repetitions(options.google_benchmark) > 1)
-    context.name_field_width += std::strlen(kLongestAggregate);
-  reporter.ReportContext(context);
-  std::optional<Isolation> isolation;
-  const auto isolated = [&](const Row& row) { return is_isolated(options, row); };
-  for (std::size_t i = 0; i < rows.size();) {
-    if (isolated(rows[i])) {
-      if (crew != nullptr) crew->rest();  // the row's process inherits the CPUs of this one
-      const auto tick = [&] { progress.show(rows[i].name, "running"); };
-      tick();
-      if (!isolation) isolation.emplace(options, peak_context(rows, peaks));
-      reporter.pass_on(isolation->run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
-      ++i;
-      continue;
-    }
-    const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto count = static_cast<std::size_t>(std::find_if(begin, rows.end(), isolated) - begin);
-    PartReporter part(reporter, i);
-    loop.run_all(std::span(rows).subspan(i, count), records.subspan(i, count), part);
-    i += count;
-  }
-  for (auto again = reporter.take_again(); !again.empty(); again = reporter.take_again()) {
-    for (const std::size_t i : again) {
-      PartReporter part(reporter, i);
-      loop.run_all(std::span(rows).subspan(i, 1), records.subspan(i, 1), part);
-    }
-  }
-  reporter.Finalize();
-}
-
 /// Prints the explanations, unless stdout is JSON or CSV, and writes them beside --benchmark_out.
 void print_and_write(const Options& options, const std::vector<Explanation>& explanations) {
   if (explanations.empty()) return;  // --benchmark_list_tests
@@ -356,7 +263,7 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
         !google_benchmark_has(options, "--benchmark_out", "BENCHMARK_OUT")) {
       reporter.repeat_after_standstill(options.data.warn);
     }
-    run_rows(rows, records, options, peaks, progress, crew ? &*crew : nullptr, loop, reporter);
+    run_rows(options, rows, records, peaks, progress, crew ? &*crew : nullptr, loop, reporter);
   }
   if (options.explain) explainer.measure_again(*options.explain, loop);
   progress.wipe();
@@ -377,8 +284,8 @@ int run(int argc, char** argv) {
   }
   set_mkl_dispatch(options.mkl);
   set_malloc_tuning(options.malloc);
-  shared = Shared::kByAll;
-  initialize_google_benchmark(options, argv[0]);
+  errors.shared = Shared::kByAll;
+  pass_arguments_on(options, argv[0]);
   expect_other_format(options);
   if (options.models || options.ops) {
     if (options.models) std::cout << models::workloads_markdown();
@@ -388,9 +295,9 @@ int run(int argc, char** argv) {
   }
   Progress progress;
   connect(options, progress);
-  if (!options.no_gpu.empty() && (!place || place->local_rank == 0))
+  if (!options.no_gpu.empty() && (!options.place || options.place->local_rank == 0))
     options.data.warn("no GPU rows: " + options.no_gpu);
-  shared = Shared::kByHost;
+  errors.shared = Shared::kByHost;
   const std::vector<Row> all = options.study ? study_rows(options) : make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
   std::vector<Row> chosen = filtered(all, filter);
@@ -399,7 +306,7 @@ int run(int argc, char** argv) {
   });
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
     drop_refused(chosen, vendor_refusal, options.data.warn);
-  shared = Shared::kByAll;
+  errors.shared = Shared::kByAll;
   if (chosen.empty()) return nothing_matched(filter, all);
   const bool lists = lists_tests(options.google_benchmark);
   if (!lists) check_isolation(options, chosen);
@@ -408,7 +315,7 @@ int run(int argc, char** argv) {
   if (is_first && (options.isolate || !options.was_typed("--fathom_isolate"))) {
     for (const auto& line : unused_values(options, all, chosen, filter)) options.data.warn(line);
   }
-  shared = Shared::kByNone;
+  errors.shared = Shared::kByNone;
   if (options.place && options.place->rank > 0)
     return lists ? kOk : follow(*options.place, options, chosen);
   if (!options.record.empty() && !lists) return record(chosen, options.record, progress);
@@ -422,19 +329,19 @@ int main(int argc, char** argv) {
   namespace bench = fathom::benchmarks;
   bench::open_standard_descriptors();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of write()
-  static pid_t process = getpid();
-  on_exit(bench::exit_of_library, &process);
+  bench::replace_library_exits();
   try {
     const int code = bench::run(argc, argv);
     if (std::cout.flush()) return code;
     // The write that failed may be hours old, and errno another one's.
     const bool failed = write(STDOUT_FILENO, "\n", 1) < 0;
-    std::cerr << bench::prefix << "stdout: " << (failed ? std::strerror(errno) : "was cut") << '\n';
+    std::cerr << bench::errors.prefix() << "stdout: " << (failed ? std::strerror(errno) : "was cut")
+              << '\n';
     return code == bench::kOk ? bench::kProgramFailed : code;
   } catch (const std::exception& error) {
     const auto code = bench::exit_code(error);
-    if (code != bench::kUsage || !bench::is_silent())
-      std::cerr << bench::prefix << bench::last_line(error) << '\n';
+    if (code != bench::kUsage || !bench::errors.is_silent())
+      std::cerr << bench::errors.prefix() << bench::last_line(error) << '\n';
     return code;
   }
 }

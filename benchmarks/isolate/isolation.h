@@ -7,7 +7,7 @@
 #include "benchmarks/isolate/scratch_folder.h"
 #include "benchmarks/measure/row_result.h"
 #include "benchmarks/options/options.h"
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
 #include "benchmarks/rows/rows.h"
 
 namespace fathom::benchmarks {

@@ -13,7 +13,7 @@
 #include "benchmarks/measure/disturbed.h"
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/preset.h"
-#include "benchmarks/output/json.h"
+#include "benchmarks/output/files/json.h"
 #include "benchmarks/output/terminal/context_summary.h"
 #include "benchmarks/output/terminal/terminal.h"
 #include "fixtures/files/text.h"

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "benchmarks/output/op_type_rows.h"
-#include "benchmarks/output/sample_lines.h"
+#include "benchmarks/output/files/op_type_rows.h"
+#include "benchmarks/output/files/sample_lines.h"
 
 namespace fathom::benchmarks {
 namespace {

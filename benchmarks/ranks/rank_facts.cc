@@ -1,11 +1,10 @@
 #include "benchmarks/ranks/rank_facts.h"
 
 #include <torch/version.h>
-#include <unistd.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 
+#include "benchmarks/google_benchmark.h"
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
 #include "fixtures/machine/cpu_model.h"
@@ -15,12 +14,6 @@
 
 namespace fathom::benchmarks {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 /// The arguments, without the path of the program.
 std::string arguments(const Options& options) {
@@ -40,7 +33,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankFacts, host, machine, cpu, cpus, build, o
 
 RankFacts own_facts(const Options& options, const std::vector<Row>& rows) {
   const RankFacts facts{
-      .host = host_name(),
+      .host = benchmark::SystemInfo::Get().name,
       .machine = fixtures::first_line(fixtures::text_of_file("/proc/sys/kernel/random/boot_id")),
       .cpu = fixtures::cpu_model().name,
       .cpus = fixtures::usable_cpus(),

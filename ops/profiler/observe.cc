@@ -2,11 +2,13 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <map>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "ops/types/table.h"
 
@@ -19,23 +21,18 @@ class Events {
   explicit Events(Observer& observer) : observer_(observer) {}
 
   void start(const at::RecordFunction& function) {
-    if (observing_ || !wanted(function)) return;
+    if (!wanted(function)) return;
     if (suppressed_ > 0) {
       ++suppressed_;
-      observing_ = true;
       observer_.nested(call_of(function));
-      observing_ = false;
       return;
     }
     const Event event = event_of(function);
-    observing_ = true;
-    const bool suppress = observer_.start(event);
-    observing_ = false;
-    if (suppress || event.scope >= 0) suppressed_ = 1;
+    if (observer_.start(event) || event.scope >= 0) suppressed_ = 1;
   }
 
   void end(const at::RecordFunction& function) {
-    if (observing_ || !wanted(function)) return;
+    if (!wanted(function)) return;
     if (suppressed_ > 0) --suppressed_;
     if (suppressed_ > 0) return;
     if (is_scope(function)) open_->end = next_node();
@@ -111,13 +108,14 @@ class Events {
   Scope* open_ = nullptr;         ///< the last that began; none begins inside another
   int64_t scopes_begun_ = 0;
   bool backward_ = false;   ///< inside a node of the backward pass
-  bool observing_ = false;  ///< inside the observer: its own ops are not reported
   int64_t suppressed_ = 0;  ///< open events that are nested in a suppressing one, which counts, too
 };
 
-/// Global, because RecordFunction takes plain function pointers.
-Events* events = nullptr;
+/// Of the calls of observe() that run, one inside the other. Global, because RecordFunction takes
+/// plain function pointers.
+std::vector<Events*> all;
 std::thread::id observed;
+bool reporting = false;  ///< inside an observer: its own ops are not reported
 
 /// Other threads inherit the callbacks of the observed one: autograd's for a GPU, for which it
 /// waits, but also c10d's, which work beside it.
@@ -126,32 +124,38 @@ bool is_observed() {
          torch::autograd::get_current_graph_task_id() != -1;
 }
 
+/// Calls `report` for each of the observers.
+template <typename Report>
+void report_to_all(const Report& report) {
+  if (!is_observed() || reporting) return;
+  reporting = true;
+  const auto reset = c10::make_scope_exit([] { reporting = false; });
+  for (Events* const events : all) report(*events);
+}
+
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
-  if (is_observed()) events->start(function);
+  report_to_all([&](Events& events) { events.start(function); });
   return nullptr;
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* /*none*/) {
-  if (is_observed()) events->end(function);
+  report_to_all([&](Events& events) { events.end(function); });
 }
 
 }  // namespace
 
 void observe(Observer& observer, const std::function<void()>& work, bool arguments) {
   Events here(observer);
-  events = &here;
+  all.push_back(&here);
+  const auto pop = c10::make_scope_exit([] { all.pop_back(); });
+  if (all.size() > 1) return work();
   observed = std::this_thread::get_id();
-  struct Callbacks {
-    at::CallbackHandle handle;
-    ~Callbacks() {
-      at::removeCallback(handle);
-      events = nullptr;
-    }
-  } const callbacks{at::addThreadLocalCallback(
+  const auto handle = at::addThreadLocalCallback(
       at::RecordFunctionCallback(on_start, on_end)
           .needsInputs(arguments)
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                   at::RecordScope::USER_SCOPE}))};
+                   at::RecordScope::USER_SCOPE}));
+  const auto remove = c10::make_scope_exit([&] { at::removeCallback(handle); });
   work();
 }
 

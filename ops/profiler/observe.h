@@ -34,8 +34,9 @@ class Observer {
   ~Observer() = default;
 };
 
-/// Runs `work` and reports its events to `observer`, with arguments only if `arguments` is true. A
-/// process can have only one observer at a time. Exceptions of `work` propagate.
+/// Runs `work` and reports its events to `observer`, with arguments only if `arguments` is true.
+/// `work` may call observe() again: then both observers get the events, with arguments if the outer
+/// one asked for them. Two threads must not observe at once. Exceptions of `work` propagate.
 void observe(Observer& observer, const std::function<void()>& work, bool arguments);
 
 }  // namespace fathom::ops

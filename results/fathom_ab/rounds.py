@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 
 from fathom_ab.merge import of_rounds
-from fathom_gate.rows import FASTEST, field_of, times_of
+from fathom_gate.rows import field_of, times_of
 from fathom_gate.shift import shift
 from fathom_gate.verdict import Rule, can_detect
 from fathom_runs.benchmarks import Benchmark
+from fathom_runs.entries import FASTEST
 
 BLOCK = 3  # consecutive rounds that are compared with each other
 

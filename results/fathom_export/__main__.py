@@ -11,9 +11,10 @@ import pathlib
 import sys
 
 from fathom_export import bencher, counters, lnt, medians
-from fathom_export.by import FIELDS, MEAN, timed_by
+from fathom_export.by import timed_by
 from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import disturbed, read
+from fathom_runs.entries import MEAN, TIMES
 from fathom_runs.names import kind
 from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import RunError
@@ -78,7 +79,7 @@ def parsed():
     for name in FORMS.keys() - {"counters"}:
         adds[name](
             "--by",
-            choices=FIELDS,
+            choices=TIMES,
             default=MEAN,
             help="time of a repetition: its mean (real_time, the default), its median sample (p50_us) or its fastest "
             "sample (min_us). Interference only slows a sample. Rows without samples keep the mean",

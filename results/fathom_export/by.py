@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-from fathom_runs.entries import MICROSECONDS
-
-MEAN = "real_time"  # every row has it
-FIELDS = (MEAN, "p50_us", "min_us")
+from fathom_runs.entries import MEAN, MICROSECONDS
 
 
 def timed_by(field, benchmark):

@@ -20,8 +20,6 @@ from fathom_gate.causes import causes
 from fathom_gate.rates import Rates, rates_of
 from fathom_gate.rounds import more_rounds
 from fathom_gate.rows import (
-    FASTEST,
-    MEAN,
     Rows,
     expect_other_runs,
     read,
@@ -31,12 +29,10 @@ from fathom_gate.rows import (
 from fathom_gate.shift import of_rounds
 from fathom_gate.verdict import NO_VERDICT, REGRESSION, Rule, Verdicts, judge, too_few_repetitions
 from fathom_runs.arguments import command_line, percentage, share
+from fathom_runs.entries import FASTEST, TIMES
 from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import EXPECTED, RunError
 from fathom_runs.words import plural
-
-
-FIELDS = (FASTEST, "p50_us", MEAN)
 
 
 @dataclass(frozen=True)
@@ -195,8 +191,8 @@ def parsed(command):
     )
     add(
         "--by",
-        choices=FIELDS,
-        default=FIELDS[0],
+        choices=TIMES,
+        default=FASTEST,
         help="time of a repetition: its fastest sample (min_us, the default), its median sample (p50_us) or its mean "
         "(real_time). Interference only slows a sample. Rows without samples in one of the files use the mean",
     )

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fathom_runs import benchmarks, context
-from fathom_runs.entries import wrong
+from fathom_runs.entries import MEAN, wrong
 from fathom_runs.failures import failures
 from fathom_runs.names import kind
 from fathom_runs.source import RunError, is_number, text_of
 from fathom_runs.words import disturbed_words
 
-FASTEST = "min_us"  # fastest sample of a repetition; interference only slows a sample
-MEAN = "real_time"  # every row has it
 NOTHING = '{"context": {}, "benchmarks": []}'
 MAX_ROUNDS = 1000  # of results/ab
 

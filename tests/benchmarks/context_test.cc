@@ -1,4 +1,4 @@
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "benchmarks/machine/machine.h"
-#include "benchmarks/output/context_fields.h"
-#include "benchmarks/output/json.h"
-#include "benchmarks/output/loaded_libraries.h"
+#include "benchmarks/output/context/context_fields.h"
+#include "benchmarks/output/files/json.h"
+#include "benchmarks/output/context/loaded_libraries.h"
 #include "benchmarks/ranks/crew.h"
 #include "tests/benchmarks/parsed_options.h"
 #include "tests/temporary_folder.h"

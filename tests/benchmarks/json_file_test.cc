@@ -1,4 +1,4 @@
-#include "benchmarks/output/json_file.h"
+#include "benchmarks/output/files/json_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -14,8 +14,8 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/exit_code.h"
-#include "benchmarks/output/json.h"
-#include "benchmarks/output/output_lock.h"
+#include "benchmarks/output/files/json.h"
+#include "benchmarks/output/files/output_lock.h"
 #include "fixtures/files/data_error.h"
 #include "ops/core/field_reader.h"
 

@@ -10,7 +10,7 @@
 
 #include "benchmarks/machine/energy.h"
 #include "benchmarks/machine/gpu/gpu_sampler.h"
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
 #include "fixtures/machine/device.h"
 
 // Runs with fake_nvml.cc in place of NVIDIA's library.

@@ -12,7 +12,7 @@
 #include "benchmarks/error.h"
 #include "benchmarks/machine/gpu/gpu_peaks.h"
 #include "benchmarks/machine/multiply_add.h"
-#include "benchmarks/output/peaks_json.h"
+#include "benchmarks/output/files/peaks_json.h"
 #include "ops/core/kernel.h"
 #include "ops/profiler/profile.h"
 

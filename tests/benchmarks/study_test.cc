@@ -9,7 +9,7 @@
 #include <string>
 
 #include "benchmarks/error.h"
-#include "benchmarks/output/peaks_json.h"
+#include "benchmarks/output/files/peaks_json.h"
 #include "models/table.h"
 #include "tests/benchmarks/parsed_options.h"
 

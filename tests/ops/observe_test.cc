@@ -86,5 +86,18 @@ TEST(Observe, TellsTheNodesOfThreadsApart) {
   EXPECT_EQ(listed.nodes, Names());
 }
 
+TEST(Observe, GivesNestedObserversTheSameEvents) {
+  Listed outer;
+  Listed inner;
+  const auto scope = [] { RECORD_USER_SCOPE("op:lstm_cell"); };
+  const auto work = [&] {
+    observe(inner, scope, /*arguments=*/false);
+    scope();
+  };
+  observe(outer, work, /*arguments=*/false);
+  EXPECT_EQ(inner.scopes, Names{"op:lstm_cell"});
+  EXPECT_EQ(outer.scopes, (Names{"op:lstm_cell", "op:lstm_cell"}));
+}
+
 }  // namespace
 }  // namespace fathom::ops

@@ -75,7 +75,9 @@ def test_fields_that_the_code_names_are_documented():
     assert {"gpu_busy_pct", "skipped_items", "workspace_bytes"} <= counters
     for field in counters:
         assert is_documented(field, ROW), field
-    entries = in_code(r'(?:\{|emplace_back\()"([a-z]\w*)", ', "benchmarks/output/context.cc")
+    entries = in_code(
+        r'(?:\{|emplace_back\()"([a-z]\w*)", ', "benchmarks/output/context/context.cc"
+    )
     entries |= {
         f"machine_{key}" for key in in_code(r'MachineFact\{\s*"(\w+)"', "benchmarks/machine")
     }

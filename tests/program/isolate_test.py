@@ -11,19 +11,18 @@ import time
 
 import pytest
 
-from program import PROGRAM, WITH_PEAKS as QUICK, read_json, run, strict_json
+from program import PROGRAM, QUICK, WITH_PEAKS, read_json, run, strict_json
 
 FIRST = "memnet/infer/device:cpu/threads:1/batch:32/precision:fp32/backend:torch"
 ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch)"
 SUFFIX = "/process_time/real_time"
 
 
-@pytest.fixture(name="peaks", scope="module")
-def peaks_of_this_machine(tmp_path_factory):
-    """Measures the peaks once for all tests."""
-    out = tmp_path_factory.mktemp("peaks") / "out.json"
+@pytest.fixture(name="whole", scope="module")
+def run_in_one_process(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "out.json"
     assert run(*QUICK, ROWS, f"--benchmark_out={out}").returncode == 0
-    return f"--fathom_peaks={out}"
+    return out
 
 
 def isolated(folder, *arguments):
@@ -46,8 +45,8 @@ def is_steady(name):
     return "/op:" not in name and not name.endswith("_cv")
 
 
-def test_rows_are_those_of_one_process(tmp_path, peaks):
-    arguments = [peaks, "--fathom_profile", "--benchmark_repetitions=2"]
+def test_rows_are_those_of_one_process(tmp_path):
+    arguments = ["--fathom_profile", "--benchmark_repetitions=2"]
     result = isolated(tmp_path, *arguments)
     assert result.returncode == 0, result.stderr
     alone = tmp_path / "alone.json"
@@ -76,17 +75,17 @@ def test_files_of_google_benchmark_are_refused(tmp_path, file_format):
     assert not out.exists()
 
 
-def test_the_console_shows_the_rows_once(tmp_path, peaks):
-    lines = isolated(tmp_path, peaks).stdout.splitlines()
+def test_the_console_shows_the_rows_once(tmp_path):
+    lines = isolated(tmp_path).stdout.splitlines()
     assert [line.split()[0] for line in lines if SUFFIX in line] == [
         row["name"] for row in rows(tmp_path)
     ]
     assert sum(line.startswith("Benchmark ") for line in lines) == 1
 
 
-def test_samples_of_all_rows_are_in_one_file(tmp_path, peaks):
+def test_samples_of_all_rows_are_in_one_file(tmp_path):
     samples = tmp_path / "steps.jsonl"
-    assert isolated(tmp_path, peaks, f"--fathom_samples={samples}").returncode == 0
+    assert isolated(tmp_path, f"--fathom_samples={samples}").returncode == 0
     names = {strict_json(line)["name"] for line in samples.read_text().splitlines()}
     assert names == {row["name"] for row in rows(tmp_path)}
 
@@ -126,8 +125,8 @@ class Started:
         (signal.SIGKILL, "ended by signal 9 (Killed): out of memory, or killed by another process"),
     ],
 )
-def test_a_row_that_dies_is_one_failure(tmp_path, peaks, number, reason):
-    run_ = Started(tmp_path, peaks)
+def test_a_row_that_dies_is_one_failure(tmp_path, number, reason):
+    run_ = Started(tmp_path)
     os.kill(run_.child, number)
     code, stderr = run_.ended()
     assert code == 4 and f"{FIRST}{SUFFIX}: failed: {reason}" in stderr.splitlines()
@@ -135,8 +134,8 @@ def test_a_row_that_dies_is_one_failure(tmp_path, peaks, number, reason):
     assert [row["name"].split("/")[0] for row in rows(tmp_path)] == ["op"]
 
 
-def test_a_row_that_hangs_is_one_failure(tmp_path, peaks):
-    run_ = Started(tmp_path, peaks, "--fathom_limit_seconds=5")
+def test_a_row_that_hangs_is_one_failure(tmp_path):
+    run_ = Started(tmp_path, "--fathom_limit_seconds=5")
     os.kill(run_.child, signal.SIGSTOP)
     code, _ = run_.ended()
     assert code == 4
@@ -146,15 +145,15 @@ def test_a_row_that_hangs_is_one_failure(tmp_path, peaks):
     assert len(rows(tmp_path)) == 1
 
 
-def test_a_row_that_takes_more_than_the_memory_limit_is_one_failure(tmp_path, peaks):
-    result = isolated(tmp_path, peaks, "--fathom_limit_gb=0.02")  # LibTorch alone takes more
+def test_a_row_that_takes_more_than_the_memory_limit_is_one_failure(tmp_path):
+    result = isolated(tmp_path, "--fathom_limit_gb=0.02")  # LibTorch alone takes more
     assert result.returncode == 4
     assert set(errors(tmp_path).values()) == {
         "took more memory than the 0.02 GB of --fathom_limit_gb"
     }
 
 
-def test_a_row_over_the_memory_limit_is_not_begun(tmp_path, peaks):
+def test_a_row_over_the_memory_limit_is_not_begun(tmp_path):
     shapes = tmp_path / "shapes.json"
     large = {
         "op": "matmul",
@@ -171,7 +170,6 @@ def test_a_row_over_the_memory_limit_is_not_begun(tmp_path, peaks):
         f"--benchmark_out={tmp_path / 'out.json'}",
         f"--fathom_shapes={shapes}",
         "--fathom_limit_gb=1",  # implies --fathom_isolate
-        peaks,
     )
     assert result.returncode == 4
     (reason,) = errors(tmp_path).values()
@@ -182,16 +180,16 @@ def test_a_row_over_the_memory_limit_is_not_begun(tmp_path, peaks):
     assert [row["name"].split("/")[2] for row in rows(tmp_path)] == ["vgg"]
 
 
-def test_a_row_that_fails_says_why(tmp_path, peaks):
-    result = isolated(tmp_path, peaks, "--fathom_data=" + str(tmp_path))
+def test_a_row_that_fails_says_why(tmp_path):
+    result = isolated(tmp_path, "--fathom_data=" + str(tmp_path))
     assert result.returncode == 4
     assert "babi" in errors(tmp_path)[FIRST + SUFFIX]
     assert len(rows(tmp_path)) == 1
 
 
-def test_a_killed_run_leaves_nothing_and_resumes(tmp_path, peaks, monkeypatch):
+def test_a_killed_run_leaves_nothing_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    run_ = Started(tmp_path, peaks)
+    run_ = Started(tmp_path)
     run_.process.kill()
     run_.process.wait()
     for _ in range(500):
@@ -200,20 +198,20 @@ def test_a_killed_run_leaves_nothing_and_resumes(tmp_path, peaks, monkeypatch):
         time.sleep(0.01)
     assert not pathlib.Path(f"/proc/{run_.child}").exists()
     assert len(list(tmp_path.glob("fathom_bench.*"))) == 1
-    result = isolated(tmp_path, peaks, "--fathom_resume")
+    result = isolated(tmp_path, "--fathom_resume")
     assert result.returncode == 0 and len(rows(tmp_path)) == 2
     assert not list(tmp_path.glob("*fathom_bench.*"))
-    again = isolated(tmp_path, peaks, "--fathom_resume")
+    again = isolated(tmp_path, "--fathom_resume")
     assert again.returncode == 0 and "holds 2 of 2 rows" in again.stderr
 
 
 @pytest.mark.parametrize("how", ["--fathom_isolate", "--benchmark_min_time=0.01"])
-def test_a_full_disk_keeps_what_was_written(tmp_path, peaks, how):
+def test_a_full_disk_keeps_what_was_written(tmp_path, whole, how):
     """Simulates a full disk by a limit on the size of files."""
     out = tmp_path / "out.json"
-    limit = pathlib.Path(peaks.partition("=")[2]).stat().st_size - 100
+    limit = whole.stat().st_size - 100
     result = run(
-        *(*QUICK, ROWS, peaks, how, f"--benchmark_out={out}"),
+        *(*QUICK, ROWS, how, f"--benchmark_out={out}"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
         restore_signals=False,  # Python ignores SIGXFSZ
     )
@@ -229,11 +227,13 @@ def test_list_tests_ignores_isolation():
     )
 
 
-def test_peaks_of_an_earlier_run_are_taken(tmp_path, peaks):
-    assert isolated(tmp_path, peaks).returncode == 0
+def test_peaks_of_an_earlier_run_are_taken(tmp_path, whole):
+    out = f"--benchmark_out={tmp_path / 'out.json'}"
+    earlier = [*WITH_PEAKS, ROWS, "--fathom_isolate", f"--fathom_peaks={whole}"]
+    assert run(*earlier, out).returncode == 0
     before, now = (
         {key: value for key, value in read_json(path)["context"].items() if key.startswith("peak_")}
-        for path in (peaks.partition("=")[2], tmp_path / "out.json")
+        for path in (whole, tmp_path / "out.json")
     )
     assert now == before != {}
 
@@ -242,7 +242,7 @@ def test_peaks_of_an_earlier_run_are_taken(tmp_path, peaks):
 def test_a_file_without_peaks_is_refused(tmp_path, text):
     file = tmp_path / "peaks.json"
     file.write_text(text)
-    result = run(*QUICK, ROWS, f"--fathom_peaks={file}")
+    result = run(*WITH_PEAKS, ROWS, f"--fathom_peaks={file}")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert f"--fathom_peaks={file}: no peak_... in its context, expected" in result.stderr
 
@@ -251,7 +251,7 @@ def test_the_peaks_of_another_cpu_are_refused(tmp_path):
     file = tmp_path / "peaks.json"
     peak = "peak_flops_cpu_threads1_fp32"
     file.write_text(json.dumps({"context": {"cpu": "Z80", peak: "0.001 GFLOP/s, x"}}))
-    result = run(*QUICK, ROWS, f"--fathom_peaks={file}")
+    result = run(*WITH_PEAKS, ROWS, f"--fathom_peaks={file}")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert f"--fathom_peaks={file}: has the peaks of Z80, this machine is " in result.stderr
 

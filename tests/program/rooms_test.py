@@ -36,7 +36,13 @@ RULES = {
     "benchmarks/measure": [*PROGRAM, *ROWS, "benchmarks/ranks"],
     "benchmarks/output": [*PROGRAM, *ROWS, "benchmarks/measure"],
     "benchmarks/explain": [*PROGRAM, *ROWS, "benchmarks/measure", "benchmarks/output"],
-    "benchmarks/isolate": [*PROGRAM, *ROWS, "benchmarks/measure", "benchmarks/output"],
+    "benchmarks/isolate": [
+        *PROGRAM,
+        *ROWS,
+        "benchmarks/ranks",
+        "benchmarks/measure",
+        "benchmarks/output",
+    ],
     "benchmarks/main.cc": [*PROGRAM, "benchmarks/*"],
     "tests": ["fixtures/*", "ops/*", "models/*", "benchmarks/*"],
 }

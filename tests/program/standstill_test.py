@@ -6,9 +6,7 @@ import signal
 import subprocess
 import time
 
-import pytest
-
-from program import PROGRAM, WITH_PEAKS as QUICK, read_json
+from program import PROGRAM, QUICK, read_json
 
 STEP = "memnet/infer/device:cpu/threads:1/batch:32/precision:fp32/backend:torch"
 MIN_SECONDS = 1
@@ -18,12 +16,12 @@ STOPPED_SECONDS = 2  # longer than the row can wait for a CPU
 class Run:
     """A started run of one row, and the place of its files."""
 
-    def __init__(self, out, *arguments):
+    def __init__(self, out):
         self.out = out
         longer = f"--benchmark_min_time={MIN_SECONDS}"
         only = [*QUICK, longer, f"--benchmark_filter=^{STEP}", "--fathom_machine_check=off"]
         self.process = subprocess.Popen(
-            [PROGRAM, *only, f"--benchmark_out={self.out}", *arguments],
+            [PROGRAM, *only, f"--benchmark_out={self.out}"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -45,9 +43,9 @@ class Run:
         return row, [line for line in errors.splitlines() if "stood still" in line]
 
 
-def quiet_run(out, *arguments):
+def quiet_run(out):
     """A row, and the CPU time at which its last pass is a third done."""
-    quiet = Run(out, *arguments)
+    quiet = Run(out)
     used = 0
     while quiet.process.poll() is None:
         used = max(used, quiet.cpu_seconds())
@@ -57,17 +55,9 @@ def quiet_run(out, *arguments):
     return row, used - row["iterations"] * row["cpu_time"] * 1e-6 * 2 / 3
 
 
-@pytest.fixture(name="peaks", scope="module")
-def peaks_of_this_machine(tmp_path_factory):
-    """Measured once, because that takes another time in each run."""
-    out = tmp_path_factory.mktemp("peaks") / "out.json"
-    quiet_run(out)
-    return f"--fathom_peaks={out}"
-
-
-def test_a_row_during_which_the_process_was_stopped_is_measured_again(tmp_path, peaks):
-    quiet, moment = quiet_run(tmp_path / "quiet.json", peaks)
-    stopped = Run(tmp_path / "out.json", peaks)
+def test_a_row_during_which_the_process_was_stopped_is_measured_again(tmp_path):
+    quiet, moment = quiet_run(tmp_path / "quiet.json")
+    stopped = Run(tmp_path / "out.json")
     while stopped.process.poll() is None and stopped.cpu_seconds() < moment:
         time.sleep(0.01)
     stopped.stop(STOPPED_SECONDS)
@@ -79,8 +69,8 @@ def test_a_row_during_which_the_process_was_stopped_is_measured_again(tmp_path, 
     assert row["real_time"] < 2 * quiet["real_time"], "with the stop it is three times as long"
 
 
-def test_a_row_that_stands_still_each_time_is_marked(tmp_path, peaks):
-    run = Run(tmp_path / "out.json", peaks)
+def test_a_row_that_stands_still_each_time_is_marked(tmp_path):
+    run = Run(tmp_path / "out.json")
     while run.process.poll() is None:
         time.sleep(0.15)
         run.stop(0.45)

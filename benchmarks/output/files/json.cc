@@ -1,4 +1,4 @@
-#include "benchmarks/output/json.h"
+#include "benchmarks/output/files/json.h"
 
 #include <cstdio>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "benchmarks/output/op_type_rows.h"
+#include "benchmarks/output/files/op_type_rows.h"
 
 #include <algorithm>
 #include <cmath>

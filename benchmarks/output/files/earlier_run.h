@@ -5,7 +5,7 @@
 #include <string>
 
 #include "benchmarks/machine/peaks.h"
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
 #include "benchmarks/tasks/step_choice.h"
 
 namespace fathom::benchmarks {

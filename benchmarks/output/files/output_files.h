@@ -5,8 +5,8 @@
 
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/options/options.h"
-#include "benchmarks/output/earlier_run.h"
-#include "benchmarks/output/json_file.h"
+#include "benchmarks/output/files/earlier_run.h"
+#include "benchmarks/output/files/json_file.h"
 #include "benchmarks/output/result_sink.h"
 #include "fixtures/files/written_file.h"
 

@@ -1,4 +1,4 @@
-#include "benchmarks/output/loaded_libraries.h"
+#include "benchmarks/output/context/loaded_libraries.h"
 
 #include <elf.h>
 #include <link.h>

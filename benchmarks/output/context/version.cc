@@ -1,8 +1,8 @@
-#include "benchmarks/output/version.h"
+#include "benchmarks/output/context/version.h"
 
 #include <torch/version.h>
 
-#include "benchmarks/output/build_info.h"
+#include "benchmarks/output/context/build_info.h"
 #include "fixtures/machine/cuda_build.h"
 #include "git_commit.h"
 #include "ops/backends/onednn/library.h"

@@ -1,4 +1,4 @@
-#include "benchmarks/output/output_lock.h"
+#include "benchmarks/output/files/output_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "benchmarks/output/environment.h"
+#include "benchmarks/output/context/environment.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
-#include "benchmarks/output/sample_lines.h"
+#include "benchmarks/output/files/sample_lines.h"
 
-#include "benchmarks/output/json.h"
-#include "benchmarks/output/op_type_rows.h"
+#include "benchmarks/output/files/json.h"
+#include "benchmarks/output/files/op_type_rows.h"
 
 namespace fathom::benchmarks {
 namespace {

@@ -1,4 +1,4 @@
-#include "benchmarks/output/earlier_run.h"
+#include "benchmarks/output/files/earlier_run.h"
 
 #include <filesystem>
 #include <fstream>
@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "benchmarks/error.h"
-#include "benchmarks/output/context_fields.h"
-#include "benchmarks/output/json.h"
-#include "benchmarks/output/peaks_json.h"
+#include "benchmarks/output/context/context_fields.h"
+#include "benchmarks/output/files/json.h"
+#include "benchmarks/output/files/peaks_json.h"
 #include "benchmarks/rows/rows.h"
 #include "fixtures/files/file.h"
 #include "fixtures/files/written_file.h"

@@ -1,4 +1,4 @@
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
 
 #include <ATen/Context.h>
 #include <ATen/Version.h>
@@ -12,10 +12,10 @@
 
 #include "benchmarks/machine/process_tuning.h"
 #include "benchmarks/options/google_benchmark_flags.h"
-#include "benchmarks/output/build_info.h"
-#include "benchmarks/output/context_fields.h"
-#include "benchmarks/output/environment.h"
-#include "benchmarks/output/loaded_libraries.h"
+#include "benchmarks/output/context/build_info.h"
+#include "benchmarks/output/context/context_fields.h"
+#include "benchmarks/output/context/environment.h"
+#include "benchmarks/output/context/loaded_libraries.h"
 #include "fixtures/content_hash.h"
 #include "fixtures/machine/cpu_model.h"
 #include "fixtures/machine/cpus.h"

@@ -1,11 +1,11 @@
-#include "benchmarks/output/peaks_json.h"
+#include "benchmarks/output/files/peaks_json.h"
 
 #include <cstdio>
 #include <string_view>
 
 #include "benchmarks/error.h"
-#include "benchmarks/output/context_fields.h"
-#include "benchmarks/output/json.h"
+#include "benchmarks/output/context/context_fields.h"
+#include "benchmarks/output/files/json.h"
 #include "fixtures/files/file.h"
 #include "fixtures/files/written_file.h"
 

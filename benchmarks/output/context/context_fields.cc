@@ -1,4 +1,4 @@
-#include "benchmarks/output/context_fields.h"
+#include "benchmarks/output/context/context_fields.h"
 
 #include <algorithm>
 #include <array>

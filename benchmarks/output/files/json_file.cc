@@ -1,9 +1,9 @@
-#include "benchmarks/output/json_file.h"
+#include "benchmarks/output/files/json_file.h"
 
 #include <system_error>
 
 #include "benchmarks/options/files.h"
-#include "benchmarks/output/json.h"
+#include "benchmarks/output/files/json.h"
 
 namespace fathom::benchmarks {
 

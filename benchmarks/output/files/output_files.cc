@@ -1,4 +1,4 @@
-#include "benchmarks/output/output_files.h"
+#include "benchmarks/output/files/output_files.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/options/files.h"
-#include "benchmarks/output/json.h"
+#include "benchmarks/output/files/json.h"
 
 namespace fathom::benchmarks {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "benchmarks/machine/peaks.h"
-#include "benchmarks/output/context.h"
+#include "benchmarks/output/context/context.h"
 #include "benchmarks/rows/rows.h"
 
 namespace fathom::benchmarks {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "fixtures/ranks/place.h"
+
+namespace fathom::benchmarks {
+
+/// The ranks of a launcher that have the error which is found now.
+enum class Shared { kByNone, kByHost, kByAll };
+
+/// How this process prints errors: one that several ranks share is printed once.
+struct ErrorOutput {
+  std::optional<fixtures::Place> place;  ///< under a launcher
+  Shared shared = Shared::kByAll;
+
+  /// What each line on stderr begins with: "fathom_bench: rank 1: ".
+  std::string prefix() const;
+
+  /// Whether this rank leaves an error to the first rank that shares it. Then it waits, because a
+  /// launcher ends all ranks with the first that ends, and that one must have spoken before.
+  bool is_silent() const;
+};
+
+}  // namespace fathom::benchmarks
