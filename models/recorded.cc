@@ -2,6 +2,8 @@
 
 #include <torch/nn/module.h>
 
+#include <algorithm>
+
 #include "models/gradient_buckets.h"
 #include "models/step.h"
 #include "ops/profiler/record.h"
@@ -22,15 +24,14 @@ std::vector<ops::RecordedOp> record(Step& step) {
 std::string record_shapes_json(const WorkloadRow& row, fixtures::Device device) {
   std::vector<ops::RecordedOp> train;
   std::vector<int64_t> buckets;
-  const auto options = [&](Mode mode) {
-    return StepOptions{.mode = mode, .device = device, .batch = default_batch(row, mode)};
-  };
   if (row.trains) {
-    Step step(row, options(Mode::kTrain));
+    Step step(row, {.device = device, .batch = std::min<int64_t>(row.batch, 2)});
     buckets = gradient_buckets(step);  // this first step allocates the optimizer's state
+    step.load(row.batch);
     train = record(step);
   }
-  Step infer(row, options(Mode::kInfer));
+  Step infer(row,
+             {.mode = Mode::kInfer, .device = device, .batch = default_batch(row, Mode::kInfer)});
   return ops::shapes_json(std::string(row.name), train, record(infer), buckets);
 }
 

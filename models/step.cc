@@ -92,24 +92,13 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   }
   workload_ = row.make(options.scale);
   workload_->module().to(device);
-  const bool channels_last = options.layout == Layout::kChannelsLast && has_convolutions();
-  if (channels_last) {
+  if (has_channels_last()) {
     for (auto& parameter : workload_->module().parameters()) {
       parameter.set_data(with_channels_last(parameter.detach()));
     }
   }
   workload_->module().train(options.mode == Mode::kTrain);
-  inputs_ = workload_->batches({.batch = options.batch,
-                                .count = kBatches,
-                                .seed = batch_seed(options),
-                                .training = options.mode == Mode::kTrain,
-                                .source = options.data});
-  for (auto& batch : inputs_.batches) {
-    for (auto& tensor : batch) {
-      tensor = tensor.to(device);
-      if (channels_last) tensor = with_channels_last(tensor);
-    }
-  }
+  load(options.batch);
   if (options.mode == Mode::kInfer) {
     const Autocast autocast(options.precision, device.type());
     const c10::InferenceMode inference;
@@ -119,6 +108,25 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   // Gradients are averaged over the ranks, but those of a summed loss add up.
   if (row.sums_loss) loss_factor_ = at::full({}, static_cast<double>(options.ranks.size()), device);
   connect_ranks();
+}
+
+bool Step::has_channels_last() const {
+  return options_.layout == Layout::kChannelsLast && has_convolutions();
+}
+
+void Step::load(int64_t batch) {
+  options_.batch = batch;
+  inputs_ = workload_->batches({.batch = batch,
+                                .count = kBatches,
+                                .seed = batch_seed(options_),
+                                .training = options_.mode == Mode::kTrain,
+                                .source = options_.data});
+  for (auto& one : inputs_.batches) {
+    for (auto& tensor : one) {
+      tensor = tensor.to(fixtures::torch_device(options_.device));
+      if (has_channels_last()) tensor = with_channels_last(tensor);
+    }
+  }
 }
 
 void Step::connect_ranks() {

@@ -65,6 +65,9 @@ class Step {
   void backward();
   void update();
 
+  /// Goes on with batches of another size. Not for a captured step, or one of ranks.
+  void load(int64_t batch);
+
   /// Captures the step on each batch as a CUDA graph, after one more step on each; run() then
   /// replays the graphs. They read the batches where they are, so a replay copies nothing. Throws
   /// std::runtime_error for a step that cannot be captured, with the call of LibTorch.
@@ -91,6 +94,7 @@ class Step {
 
  private:
   void run_next(const std::function<void(Phase)>& done);
+  bool has_channels_last() const;
   void connect_ranks();
   int rounds() const;
 
