@@ -10,8 +10,8 @@
 
 #include "benchmarks/machine/machine.h"
 #include "benchmarks/output/context/context_fields.h"
-#include "benchmarks/output/files/json.h"
 #include "benchmarks/output/context/loaded_libraries.h"
+#include "benchmarks/output/files/json.h"
 #include "benchmarks/ranks/crew.h"
 #include "tests/benchmarks/parsed_options.h"
 #include "tests/temporary_folder.h"
