@@ -65,7 +65,7 @@ class Step {
   void backward();
   void update();
 
-  /// Goes on with batches of another size. Not for a captured step, or one of ranks.
+  /// Goes on with batches of another size: of a training step of one process, before capture().
   void load(int64_t batch);
 
   /// Captures the step on each batch as a CUDA graph, after one more step on each; run() then

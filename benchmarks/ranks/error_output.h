@@ -18,8 +18,9 @@ struct ErrorOutput {
   /// What each line on stderr begins with: "fathom_bench: rank 1: ".
   std::string prefix() const;
 
-  /// Whether this rank leaves an error to the first rank that shares it. Then it waits, because a
-  /// launcher ends all ranks with the first that ends, and that one must have spoken before.
+  /// Whether this rank leaves an error to the first rank that shares it. Such a rank waits 3 s
+  /// before it returns: when one rank ends, a launcher ends all others, and the first rank must
+  /// have printed the error by then.
   bool is_silent() const;
 };
 

@@ -111,8 +111,8 @@ class Events {
   int64_t suppressed_ = 0;  ///< open events that are nested in a suppressing one, which counts, too
 };
 
-/// Of the calls of observe() that run, one inside the other. Global, because RecordFunction takes
-/// plain function pointers.
+/// One for each call of observe() that is running, the outermost first. Global, because
+/// RecordFunction takes plain function pointers.
 std::vector<Events*> all;
 std::thread::id observed;
 bool reporting = false;  ///< inside an observer: its own ops are not reported

@@ -96,7 +96,7 @@ double flops_of_rows(const std::vector<ops::RecordedOp>& rows) {
   return sum;
 }
 
-/// Of the forward passes of all updates of a step with one sample.
+/// Multiply-adds of one sample in the forward passes of all updates of a step.
 int64_t published_macs(const WorkloadRow& row, Mode mode) {
   if (mode == Mode::kTrain && row.step_macs > 0) return row.step_macs;
   const int64_t macs = mode == Mode::kInfer && row.infer_macs > 0 ? row.infer_macs : row.macs;

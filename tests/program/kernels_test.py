@@ -8,7 +8,17 @@ import subprocess
 
 import pytest
 
-from program import FAULTY_KERNELS, PROGRAM, QUICK, ROOT, read_json, run, strict_json
+from program import (
+    FAULTY_KERNELS,
+    MADE_UP_PEAKS,
+    PROGRAM,
+    QUICK,
+    ROOT,
+    cores,
+    read_json,
+    run,
+    strict_json,
+)
 
 STEP = "autoenc/train/device:cpu/threads:1/batch:4/precision:fp32/backend:"
 OP = "op/matmul/autoenc/mean/forward/device:cpu/threads:1/precision:fp32/cache:hot/backend:"
@@ -290,16 +300,20 @@ def test_the_example_multiplies_in_whole_models(tmp_path, examples):
 def test_the_example_pools_in_whole_models(tmp_path, examples):
     out = tmp_path / "out.json"
     steps = "alexnet/train|inception_v3/infer"
+    ops = "op/max_pool/(alexnet/conv[25]|inception_v3/(body_10|top)_[^/]*)"
     result = run(
-        *[*QUICK, "--fathom_batch=2"],
-        f"--benchmark_filter=^({steps}|op/max_pool/inception_v3/top).*my_kernel",
+        *["--fathom_device=cpu", "--benchmark_min_time=0.01", "--fathom_batch=2"],
+        f"--fathom_peaks={MADE_UP_PEAKS}",
+        f"--fathom_threads={','.join(map(str, sorted({1, cores()})))}",
+        # Steps on all cores would wait for the tests that run beside this one.
+        f"--benchmark_filter=^(({steps})/.*threads:1/|{ops}/.*threads:{cores()}/).*my_kernel",
         f"--fathom_kernels={examples / 'libmy_kernel.so'}",
         f"--benchmark_out={out}",
     )
     assert result.returncode == 0, result.stderr
     rows = measured(out)
     assert {name.split("/device")[0] for name in rows if name[:3] != "op/"} == set(steps.split("|"))
-    assert len(rows) > 2
+    assert len(rows) > 4
     assert {row["label"].split()[-1] for name, row in rows.items() if "/backward/" not in name} == {
         "replaced:max_pool2d_with_indices"
     }
