@@ -16,7 +16,6 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/explain/explain_json.h"
-#include "benchmarks/explain/explain_options.h"
 #include "benchmarks/explain/explain_text.h"
 #include "benchmarks/explain/explainer.h"
 #include "benchmarks/google_benchmark.h"
@@ -26,9 +25,10 @@
 #include "benchmarks/measure/loop.h"
 #include "benchmarks/options/files.h"
 #include "benchmarks/options/google_benchmark_flags.h"
+#include "benchmarks/options/help.h"
 #include "benchmarks/options/nearest.h"
+#include "benchmarks/options/option.h"
 #include "benchmarks/options/options.h"
-#include "benchmarks/options/preset.h"
 #include "benchmarks/output/context/context.h"
 #include "benchmarks/output/context/version.h"
 #include "benchmarks/output/display.h"
@@ -42,9 +42,10 @@
 #include "benchmarks/output/reporter.h"
 #include "benchmarks/ranks/crew.h"
 #include "benchmarks/ranks/error_output.h"
+#include "benchmarks/rows/expected_seconds.h"
+#include "benchmarks/rows/presets.h"
 #include "benchmarks/rows/record_shapes.h"
 #include "benchmarks/rows/rows.h"
-#include "benchmarks/rows/study.h"
 #include "benchmarks/tasks/vendor_probe.h"
 #include "fixtures/files/text.h"
 #include "fixtures/files/written_file.h"
@@ -63,21 +64,16 @@ void open_standard_descriptors() {
   }
 }
 
-/// The options of the command line, with the values that presets and this machine set.
+/// The options of the command line, with the defaults of this machine.
 Options resolved_options(int argc, char** argv) {
   try {
     errors.place = fixtures::launched_place();
   } catch (const std::runtime_error& error) {
     throw UsageError(error.what());
   }
-  Options options = parse_options(argc, argv);
-  options.place = errors.place;
-  resolve_explanation(options);
-  resolve_study(options);
-  resolve_isolation(options);
+  Options options = parse_options(argc, argv, errors.place);
   errors.shared = Shared::kByHost;
   resolve_for_machine(options);
-  refuse_shared_files(options);
   return options;
 }
 
@@ -98,16 +94,15 @@ void pass_arguments_on(Options& options, char* program) {
 /// Throws UsageError for a file that Google Benchmark, which writes other formats than JSON, could
 /// not open.
 void expect_other_format(const Options& options) {
-  const std::string path =
-      google_benchmark_value(options.google_benchmark, "--benchmark_out", "BENCHMARK_OUT", "");
+  const std::string path = google_benchmark_value(options.google_benchmark, "--benchmark_out", "");
   if (path.empty() || !fixtures::is_plain_file(path)) return;
   open_output("--benchmark_out=" + path, path, [&] { fixtures::expect_replaceable(path); });
 }
 
 /// Sends messages about data sets to `progress`, which must outlive `options`.
 void connect(Options& options, Progress& progress) {
-  options.data.progress = [&](const std::string& stage) { progress.stage(stage); };
-  options.data.warn = [&](const std::string& line) {
+  options.conditions.data.progress = [&](const std::string& stage) { progress.stage(stage); };
+  options.conditions.data.warn = [&](const std::string& line) {
     progress.wipe();
     std::cerr << errors.prefix() << line << '\n';
   };
@@ -148,8 +143,8 @@ std::vector<Row> unfinished(const std::vector<Row>& chosen, const EarlierRun& ea
 std::vector<MachineFact> checked_facts(const Options& options) {
   if (options.machine_check == MachineCheck::kOff || lists_tests(options.google_benchmark))
     return {};
-  const bool with_gpu = std::find(options.devices.begin(), options.devices.end(),
-                                  fixtures::Device::kCuda) != options.devices.end();
+  const bool with_gpu = std::find(options.axes.devices.begin(), options.axes.devices.end(),
+                                  fixtures::Device::kCuda) != options.axes.devices.end();
   return machine_facts(with_gpu);
 }
 
@@ -160,7 +155,7 @@ void judge_machine(const Options& options, const std::vector<MachineFact>& facts
     const std::string line = "machine: " + fact.key + " " + fact.value + ": " + fact.doubt;
     if (options.machine_check == MachineCheck::kRefuse)
       throw UsageError("--fathom_machine_check=refuse: " + line);
-    options.data.warn(line);
+    options.conditions.data.warn(line);
   }
 }
 
@@ -209,14 +204,14 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
   std::optional<Crew> crew;
   const bool has_ranks =
       std::any_of(chosen.begin(), chosen.end(), [](const Row& row) { return row.ranks > 0; });
-  if ((has_ranks || options.place) && !lists_tests(options.google_benchmark)) {
-    crew.emplace(options, chosen, options.data.warn);
+  if ((has_ranks || options.axes.place) && !lists_tests(options.google_benchmark)) {
+    crew.emplace(options, chosen, options.conditions.data.warn);
   }
   std::optional<OutputLock> lock;
   std::optional<OutputLock> samples_lock;
   if (!lists_tests(options.google_benchmark)) {
     lock.emplace("--benchmark_out", options.out);
-    samples_lock.emplace("--fathom_samples", options.samples);
+    samples_lock.emplace("--fathom_samples", options.recording.samples);
   }
   EarlierRun earlier;
   std::vector<Row> rows = chosen;
@@ -247,21 +242,20 @@ int measure(const Options& options, const std::vector<Row>& chosen, Progress& pr
     add_context(described());
     add_context(peak_context(chosen, peaks));
     if (options.machine_check != MachineCheck::kOff) {
-      for (const auto& line : peak_doubts(chosen, peaks)) options.data.warn(line);
+      for (const auto& line : peak_doubts(chosen, peaks)) options.conditions.data.warn(line);
     }
     progress.start(expected_seconds(rows, repetitions(options.google_benchmark), peaks));
     if (options.study) progress.announce();
   });
   Loop loop(
       peaks, [&](const Row& row, const char* stage) { progress.show(row.name, stage); },
-      options.data.warn, crew ? &*crew : nullptr);
+      options.conditions, crew ? &*crew : nullptr);
   if (lists_tests(options.google_benchmark)) {
     loop.run_all(rows, records, reporter);
   } else {
     // Google Benchmark empties a file that it writes itself when it runs rows again.
-    if (!options.out.empty() ||
-        !google_benchmark_has(options, "--benchmark_out", "BENCHMARK_OUT")) {
-      reporter.repeat_after_standstill(options.data.warn);
+    if (!options.out.empty() || !is_given("--benchmark_out", options)) {
+      reporter.repeat_after_standstill(options.conditions.data.warn);
     }
     run_rows(options, rows, records, peaks, progress, crew ? &*crew : nullptr, loop, reporter);
   }
@@ -282,8 +276,8 @@ int run(int argc, char** argv) {
     std::cout << version_text();
     return kOk;
   }
-  set_mkl_dispatch(options.mkl);
-  set_malloc_tuning(options.malloc);
+  set_mkl_dispatch(options.conditions.mkl);
+  set_malloc_tuning(options.conditions.malloc);
   errors.shared = Shared::kByAll;
   pass_arguments_on(options, argv[0]);
   expect_other_format(options);
@@ -295,29 +289,30 @@ int run(int argc, char** argv) {
   }
   Progress progress;
   connect(options, progress);
-  if (!options.no_gpu.empty() && (!options.place || options.place->local_rank == 0))
-    options.data.warn("no GPU rows: " + options.no_gpu);
+  if (!options.no_gpu.empty() && (!options.axes.place || options.axes.place->local_rank == 0))
+    options.conditions.data.warn("no GPU rows: " + options.no_gpu);
   errors.shared = Shared::kByHost;
-  const std::vector<Row> all = options.study ? study_rows(options) : make_rows(options);
+  const std::vector<Row> all = make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();
   std::vector<Row> chosen = filtered(all, filter);
   const bool on_gpu = std::any_of(chosen.begin(), chosen.end(), [](const Row& row) {
     return row.device == fixtures::Device::kCuda;
   });
   if (on_gpu && fixtures::unavailable_reason(fixtures::Device::kCuda).empty())
-    drop_refused(chosen, vendor_refusal, options.data.warn);
+    drop_refused(chosen, vendor_refusal, options.conditions.data.warn);
   errors.shared = Shared::kByAll;
   if (chosen.empty()) return nothing_matched(filter, all);
   const bool lists = lists_tests(options.google_benchmark);
   if (!lists) check_isolation(options, chosen);
   // A row's own process has one row only.
-  const bool is_first = !options.place || options.place->rank == 0;
+  const bool is_first = !options.axes.place || options.axes.place->rank == 0;
   if (is_first && (options.isolate || !options.was_typed("--fathom_isolate"))) {
-    for (const auto& line : unused_values(options, all, chosen, filter)) options.data.warn(line);
+    for (const auto& line : unused_values(options, all, chosen, filter))
+      options.conditions.data.warn(line);
   }
   errors.shared = Shared::kByNone;
-  if (options.place && options.place->rank > 0)
-    return lists ? kOk : follow(*options.place, options, chosen);
+  if (options.axes.place && options.axes.place->rank > 0)
+    return lists ? kOk : follow(*options.axes.place, options, chosen);
   if (!options.record.empty() && !lists) return record(chosen, options.record, progress);
   return measure(options, chosen, progress);
 }

@@ -11,21 +11,6 @@
 
 namespace fathom::models {
 
-/// How much of a workload a study (--fathom_study) measures. Each value includes the previous ones.
-enum class StudyShare {
-  kNothing,
-  kSteps,      ///< rows of steps, with op types and memory
-  kOps,        ///< also rows of single ops
-  kStepTimes,  ///< also the time of every single step
-};
-
-/// The share in each study of --fathom_study.
-struct Studies {
-  StudyShare fathom = StudyShare::kNothing;
-  StudyShare tbd = StudyShare::kNothing;
-  StudyShare full = StudyShare::kNothing;
-};
-
 /// What a sample holds, for a rate beside items_per_second.
 struct Content {
   std::string_view rate = {};  ///< name of the counter; empty: none
@@ -52,7 +37,6 @@ struct WorkloadRow {
   int64_t other_macs = 0;     ///< those of `macs` outside convolutions and matrix products
   std::string_view optimizer;
   int optimizer_slots = 0;  ///< state values for each parameter
-  Studies studies = {};
   std::unique_ptr<Workload> (*make)(Scale scale);
 };
 

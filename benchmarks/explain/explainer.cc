@@ -150,7 +150,7 @@ Explanation Explainer::explanation(const Row& model, const StepName& step) const
     const Measured* found = measured(row);
     if (found == nullptr) continue;
     if (found->measurements > 1) again.push_back(row.name);
-    if (row.op->cache == Cache::kCold || row.op->exceeds_caches) {
+    if (row.op->cache == Cache::kCold || exceeds_caches(row)) {
       op.cold_us[row.backend] = found->time.us;
       if (row.op->in_steps) op.cold_taken_us = found->time.taken_us;
     }

@@ -4,13 +4,15 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <set>
 #include <string_view>
 
 #include "benchmarks/error.h"
 #include "benchmarks/isolate/child.h"
 #include "benchmarks/options/google_benchmark_flags.h"
-#include "benchmarks/options/preset.h"
+#include "benchmarks/options/option.h"
 #include "benchmarks/output/files/json.h"
 #include "benchmarks/output/files/peaks_json.h"
 #include "benchmarks/output/reporter.h"
@@ -25,34 +27,40 @@ namespace {
 namespace fs = std::filesystem;
 using Run = RowResult::Run;
 
-constexpr std::array<Conflict, 2> kConflicts{{
-    {"--fathom_explain", "which profiles a step and its ops in one process"},
-    {"--fathom_record", "which measures nothing"},
-}};
-
-/// Options of this process that are not passed to a child as they are. A child inherits the choice
-/// of --fathom_gpu with its environment.
-constexpr std::array<std::string_view, 13> kNotPassed{
-    "--fathom_device",        "--fathom_explain",       "--fathom_gpu",       "--fathom_isolate",
-    "--fathom_limit_seconds", "--fathom_machine_check", "--fathom_peaks",     "--fathom_resume",
-    "--fathom_samples",       "--benchmark_filter",     "--benchmark_format", "--benchmark_out",
-    "--benchmark_out_format"};
+/// Flags of Google Benchmark of which a row's own process has its own values.
+constexpr std::array<std::string_view, 4> kOwnFlags{"--benchmark_filter", "--benchmark_format",
+                                                    "--benchmark_out", "--benchmark_out_format"};
 
 constexpr std::string_view kMessagePrefix = "fathom_bench: ";  // of lines on stderr
-
-constexpr std::array<std::string_view, 3> kOfRanks{"--fathom_bucket_mb", "--fathom_rank_seconds",
-                                                   "--fathom_ranks"};
 
 template <typename List>
 bool holds(const List& list, std::string_view one) {
   return std::find(list.begin(), list.end(), one) != list.end();
 }
 
-/// Whether the process of a row gets an option. It has no launcher, and refuses options without an
-/// effect.
-bool is_passed(std::string_view flag, const Row& row) {
-  if (flag == "--fathom_kernel_choice") return row.backend == name(ops::Backend::kTuned);
-  return !holds(kNotPassed, flag) && (row.ranks > 0 || !holds(kOfRanks, flag));
+/// Whether the process of a row gets an option as it was typed.
+bool is_passed(const Option& option, const Row& row) {
+  switch (option.own_process) {
+    case OwnProcess::kAsTyped:
+      return true;
+    case OwnProcess::kOfRanks:
+      return row.ranks > 0;
+    case OwnProcess::kOfTuned:
+      return row.backend == name(ops::Backend::kTuned);
+    case OwnProcess::kValueOfRow:
+    case OwnProcess::kNothing:
+      return false;
+  }
+  return false;
+}
+
+/// The value of a token in a row's name: "8" of "/batch:8/"; empty where it has none.
+std::string token_value(const Row& row, std::string_view key) {
+  const std::string token = '/' + std::string(key) + ':';
+  const auto found = row.name.find(token);
+  if (found == std::string::npos) return {};
+  const auto begin = found + token.size();
+  return row.name.substr(begin, row.name.find('/', begin) - begin);
 }
 
 /// Lines on stderr that are the program's own, without their prefix.
@@ -63,13 +71,6 @@ std::vector<std::string> messages(const std::string& path) {
     if (line.starts_with(kMessagePrefix)) lines.push_back(line.substr(kMessagePrefix.size()));
   }
   return lines;
-}
-
-/// "cpu,cuda".
-std::string device_list(const std::vector<fixtures::Device>& devices) {
-  std::string list;
-  for (const auto device : devices) list += (list.empty() ? "" : ",") + std::string(name(device));
-  return list;
 }
 
 /// Most of the free memory, in bytes.
@@ -87,17 +88,6 @@ std::optional<Failure> failure_in_file(const std::string& path) {
 
 }  // namespace
 
-void resolve_isolation(Options& options) {
-  for (const char* flag : {"--fathom_limit_seconds", "--fathom_limit_gb"}) {
-    if (!options.was_typed(flag)) continue;
-    refuse_conflicts(flag, kConflicts, options);
-    // The process of a row gets --fathom_isolate=false and the limit of its memory.
-    if (!options.was_typed("--fathom_isolate")) options.isolate = true;
-  }
-  if (options.limit_gb) fixtures::limit_memory(*options.limit_gb * 1e9);
-  if (options.isolate) refuse_conflicts("--fathom_isolate", kConflicts, options);
-}
-
 bool is_isolated(const Options& options, const Row& row) {
   return options.isolate || (row.own_process && !options.was_typed("--fathom_isolate"));
 }
@@ -105,8 +95,7 @@ bool is_isolated(const Options& options, const Row& row) {
 void check_isolation(const Options& options, const std::vector<Row>& rows) {
   const bool isolates = std::any_of(rows.begin(), rows.end(),
                                     [&](const Row& row) { return is_isolated(options, row); });
-  if (isolates && options.out.empty() &&
-      google_benchmark_has(options, "--benchmark_out", "BENCHMARK_OUT")) {
+  if (isolates && options.out.empty() && is_given("--benchmark_out", options)) {
     throw UsageError(
         "--benchmark_out_format: rows in processes of their own are written as JSON only, expected "
         "json");
@@ -176,32 +165,36 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
 }
 
 std::vector<std::string> Isolation::arguments(const Row& row) const {
+  std::vector<std::string> own = row.switches;
+  std::set<std::string> dropped(kOwnFlags.begin(), kOwnFlags.end());
+  for (const auto& one : row.switches) dropped.insert(one.substr(0, one.find('=')));
+  for (const auto& option : option_table()) {
+    if (!is_passed(option, row)) dropped.insert(option.flag);
+    if (option.own_process != OwnProcess::kValueOfRow) continue;
+    const std::string value = token_value(row, option.token);
+    // The backends of collectives are none of --fathom_backend.
+    if (!value.empty() && (row.step || row.op || option.token == "device"))
+      own.push_back(option.flag + ('=' + value));
+  }
+  if (row.profiling == Profiling::kOpTypes) own.emplace_back("--fathom_profile");
+  if (row.memory != nullptr) own.emplace_back("--fathom_memory");
+  if (row.samples) own.push_back("--fathom_samples=" + folder_.path("row.samples.jsonl"));
+  own.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");
+  own.push_back("--benchmark_out=" + folder_.path("row.json"));
+  own.emplace_back("--benchmark_out_format=json");
+  own.emplace_back("--fathom_isolate=false");
+  own.emplace_back("--fathom_machine_check=off");
+  const std::string min_time =
+      google_benchmark_value(options_.google_benchmark, "--benchmark_min_time", "");  // of a preset
+  if (!min_time.empty()) own.push_back("--benchmark_min_time=" + min_time);
+  if (knows_peaks_) own.push_back("--fathom_peaks=" + folder_.path("peaks.json"));
+
   std::vector<std::string> all{options_.typed.front()};
-  std::vector<std::string> switches = row.switches;
-  if (options_.explain) {
-    switches.emplace_back("--fathom_cache=hot,cold");
-    switches.push_back("--fathom_backend=" + row.backend);
-  }
-  for (auto argument = options_.typed.begin() + 1; argument != options_.typed.end(); ++argument) {
-    const std::string flag = argument->substr(0, argument->find('='));
-    const bool switched =
-        std::any_of(switches.begin(), switches.end(),
-                    [&](const std::string& one) { return one.starts_with(flag + '='); });
-    if (is_passed(flag, row) && !switched) all.push_back(*argument);
-  }
-  all.insert(all.end(), switches.begin(), switches.end());
-  all.push_back("--benchmark_filter=^" + row.name + kNameSuffix + "$");
-  all.push_back("--benchmark_out=" + folder_.path("row.json"));
-  all.emplace_back("--benchmark_out_format=json");
-  all.emplace_back("--fathom_isolate=false");
-  all.emplace_back("--fathom_machine_check=off");
-  all.push_back("--fathom_device=" + device_list(options_.devices));
-  const std::string min_time = google_benchmark_value(options_.google_benchmark,
-                                                      "--benchmark_min_time", "BENCHMARK_MIN_TIME",
-                                                      "");  // of a preset
-  if (!min_time.empty()) all.push_back("--benchmark_min_time=" + min_time);
-  if (knows_peaks_) all.push_back("--fathom_peaks=" + folder_.path("peaks.json"));
-  if (row.samples) all.push_back("--fathom_samples=" + folder_.path("row.samples.jsonl"));
+  std::copy_if(options_.typed.begin() + 1, options_.typed.end(), std::back_inserter(all),
+               [&](const std::string& argument) {
+                 return !dropped.contains(argument.substr(0, argument.find('=')));
+               });
+  all.insert(all.end(), own.begin(), own.end());
   return all;
 }
 

@@ -12,10 +12,6 @@
 
 namespace fathom::benchmarks {
 
-/// Turns on --fathom_isolate where a --fathom_limit_ option implies it. Throws UsageError for an
-/// option that it excludes.
-void resolve_isolation(Options& options);
-
 /// Whether the row runs in its own process: with --fathom_isolate every row, without it one whose
 /// task changes the process, and with --fathom_isolate=false none.
 bool is_isolated(const Options& options, const Row& row);

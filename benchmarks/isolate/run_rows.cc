@@ -58,7 +58,8 @@ void run_rows(const Options& options, const std::vector<Row>& rows, std::span<Ro
       const auto tick = [&] { progress.show(rows[i].name, "running"); };
       tick();
       if (!isolation) isolation.emplace(options, peak_context(rows, peaks));
-      reporter.pass_on(isolation->run(rows[i], static_cast<int64_t>(i), tick, options.data.warn));
+      reporter.pass_on(
+          isolation->run(rows[i], static_cast<int64_t>(i), tick, options.conditions.data.warn));
       ++i;
       continue;
     }

@@ -389,8 +389,8 @@ void Loop::record_profile(benchmark::State& state, const Row& row, int64_t timed
 }
 
 void Loop::warn_of_missing_profile() {
-  if (std::exchange(warned_, true) || warn_ == nullptr) return;
-  warn_(
+  if (std::exchange(warned_, true)) return;
+  conditions_.data.warn(
       "LibTorch's profiler records no work of the GPU, so its times are left out. Another profiler "
       "may use the GPU, or LibTorch has no CUPTI");
 }

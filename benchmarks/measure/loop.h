@@ -5,11 +5,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "benchmarks/google_benchmark.h"
 #include "benchmarks/machine/peaks.h"
 #include "benchmarks/machine/standstill.h"
 #include "benchmarks/measure/row_result.h"
+#include "benchmarks/options/options.h"
 #include "benchmarks/ranks/crew.h"
 #include "benchmarks/rows/rows.h"
 
@@ -23,12 +25,9 @@ class Loop {
   /// Called before each stage of a row ("building", "warming up", "timing"), outside timed work.
   using Stage = std::function<void(const Row&, const char*)>;
 
-  /// Called with a line for the user, outside timed work.
-  using Warn = std::function<void(const std::string& line)>;
-
   /// `crew` runs the rows with ranks; null: there are none.
-  Loop(Peaks& peaks, Stage stage, Warn warn = {}, Crew* crew = nullptr)
-      : peaks_(peaks), stage_(std::move(stage)), warn_(std::move(warn)), crew_(crew) {}
+  Loop(Peaks& peaks, Stage stage, Conditions conditions = {}, Crew* crew = nullptr)
+      : peaks_(peaks), stage_(std::move(stage)), conditions_(std::move(conditions)), crew_(crew) {}
 
   /// The body of the benchmark; adds a pass to the row's record. An exception becomes the row's
   /// failure, and its later passes run nothing.
@@ -59,7 +58,7 @@ class Loop {
 
   Peaks& peaks_;
   Stage stage_;
-  Warn warn_;
+  Conditions conditions_;
   Crew* crew_;
   bool warned_ = false;
   std::string subject_;

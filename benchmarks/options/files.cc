@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "benchmarks/error.h"
+#include "benchmarks/options/option.h"
 #include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {
@@ -20,24 +21,24 @@ struct NamedFile {
   std::string path;
 };
 
-std::vector<NamedFile> written(const Options& options) {
+/// The files of options that are read or written.
+std::vector<NamedFile> files_of(OptionFile use, const Options& options) {
   std::vector<NamedFile> files;
-  if (!options.samples.empty())
-    files.push_back({"--fathom_samples=" + options.samples, options.samples});
-  if (options.out.empty()) return files;
-  for (const char* end : {"", ".part", ".lock", ".errors.jsonl", ".kernels.json", ".explain.json"})
-    files.push_back({"--benchmark_out=" + options.out, options.out + end});
+  for (const auto& option : option_table()) {
+    // A resumed run may take the peaks of its own file.
+    if (option.file != use || (options.resume && option.flag == std::string("--fathom_peaks")))
+      continue;
+    const std::string path = option.value.words(options)[0];
+    if (!path.empty()) files.push_back({option.flag + ('=' + path), path});
+  }
   return files;
 }
 
-std::vector<NamedFile> read(const Options& options) {
-  std::vector<NamedFile> files{{"--fathom_shapes=", options.shapes},
-                               {"--fathom_kernels=", options.kernels},
-                               {"--fathom_kernel_choice=", options.kernel_choice},
-                               {"--fathom_rom=", options.data.rom.string()}};
-  if (!options.resume) files.push_back({"--fathom_peaks=", options.peaks});
-  std::erase_if(files, [](const NamedFile& file) { return file.path.empty(); });
-  for (auto& file : files) file.option += file.path;
+std::vector<NamedFile> written(const Options& options) {
+  std::vector<NamedFile> files = files_of(OptionFile::kOutput, options);
+  if (options.out.empty()) return files;
+  for (const char* end : {"", ".part", ".lock", ".errors.jsonl", ".kernels.json", ".explain.json"})
+    files.push_back({"--benchmark_out=" + options.out, options.out + end});
   return files;
 }
 
@@ -55,7 +56,7 @@ bool are_one(const NamedFile& a, const NamedFile& b) {
 
 void refuse_shared_files(const Options& options) {
   const std::vector<NamedFile> outputs = written(options);
-  std::vector<NamedFile> files = read(options);
+  std::vector<NamedFile> files = files_of(OptionFile::kInput, options);
   for (const auto& output : outputs) {
     for (const auto& file : files) {
       if (are_one(file, output)) {

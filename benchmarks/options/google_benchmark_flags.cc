@@ -4,9 +4,9 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "benchmarks/error.h"
 #include "benchmarks/google_benchmark.h"
@@ -53,8 +53,7 @@ constexpr bool kTakesUnits = requires(State& state) {
 }  // namespace
 
 void write_min_time(std::vector<std::string>& arguments) {
-  const std::string typed =
-      google_benchmark_value(arguments, "--benchmark_min_time", "BENCHMARK_MIN_TIME", "");
+  const std::string typed = google_benchmark_value(arguments, "--benchmark_min_time", "");
   if (typed.empty()) return;
   const std::string number = typed.ends_with('s') ? typed.substr(0, typed.size() - 1) : typed;
   const std::string unit = kTakesUnits<benchmark::State> ? "s" : "";
@@ -64,9 +63,11 @@ void write_min_time(std::vector<std::string>& arguments) {
 }
 
 std::string google_benchmark_value(const std::vector<std::string>& arguments,
-                                   const std::string& flag, const char* variable,
-                                   const std::string& fallback) {
-  const char* from_environment = std::getenv(variable);
+                                   const std::string& flag, const std::string& fallback) {
+  std::string variable = flag.substr(std::strlen("--"));
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  const char* from_environment = std::getenv(variable.c_str());
   std::string value = from_environment != nullptr ? from_environment : fallback;
   for (const auto& argument : arguments) {
     if (const char* found = flag_value(argument, flag)) value = found;
@@ -75,18 +76,15 @@ std::string google_benchmark_value(const std::vector<std::string>& arguments,
 }
 
 bool lists_tests(const std::vector<std::string>& arguments) {
-  return is_true(
-      google_benchmark_value(arguments, "--benchmark_list_tests", "BENCHMARK_LIST_TESTS", "false"));
+  return is_true(google_benchmark_value(arguments, "--benchmark_list_tests", "false"));
 }
 
 bool displays_aggregates_only(const std::vector<std::string>& arguments) {
-  return is_true(google_benchmark_value(arguments, "--benchmark_display_aggregates_only",
-                                        "BENCHMARK_DISPLAY_AGGREGATES_ONLY", "false"));
+  return is_true(google_benchmark_value(arguments, "--benchmark_display_aggregates_only", "false"));
 }
 
 bool uses_colors(const std::vector<std::string>& arguments) {
-  const std::string value =
-      google_benchmark_value(arguments, "--benchmark_color", "BENCHMARK_COLOR", "auto");
+  const std::string value = google_benchmark_value(arguments, "--benchmark_color", "auto");
   if (value != "auto") return is_true(value);
   if (const char* none = std::getenv("NO_COLOR"); none != nullptr && *none != '\0') return false;
   const char* terminal = std::getenv("TERM");
@@ -94,8 +92,7 @@ bool uses_colors(const std::vector<std::string>& arguments) {
 }
 
 int repetitions(const std::vector<std::string>& arguments) {
-  const std::string number =
-      google_benchmark_value(arguments, "--benchmark_repetitions", "BENCHMARK_REPETITIONS", "1");
+  const std::string number = google_benchmark_value(arguments, "--benchmark_repetitions", "1");
   return std::atoi(number.c_str());
 }
 
@@ -103,22 +100,17 @@ void check_google_benchmark_values(const std::vector<std::string>& arguments) {
   const auto refuse = [](const std::string& flag, const std::string& value, const char* expected) {
     throw UsageError(flag + '=' + value + ": expected " + expected);
   };
-  const std::string count =
-      google_benchmark_value(arguments, "--benchmark_repetitions", "BENCHMARK_REPETITIONS", "1");
+  const std::string count = google_benchmark_value(arguments, "--benchmark_repetitions", "1");
   if (std::atoi(count.c_str()) < 1) refuse("--benchmark_repetitions", count, "an integer from 1");
-  const std::string least =
-      google_benchmark_value(arguments, "--benchmark_min_time", "BENCHMARK_MIN_TIME", "0.5");
+  const std::string least = google_benchmark_value(arguments, "--benchmark_min_time", "0.5");
   if (!seconds_in(least)) refuse("--benchmark_min_time", least, "a number of seconds from 0");
-  const std::string events =
-      google_benchmark_value(arguments, "--benchmark_perf_counters", "BENCHMARK_PERF_COUNTERS", "");
+  const std::string events = google_benchmark_value(arguments, "--benchmark_perf_counters", "");
   if (!events.empty()) {
     refuse("--benchmark_perf_counters", events,
            "none: this program counts no events of the CPU; perf stat does");
   }
-  for (const auto& [flag, variable] :
-       {std::pair{"--benchmark_format", "BENCHMARK_FORMAT"},
-        std::pair{"--benchmark_out_format", "BENCHMARK_OUT_FORMAT"}}) {
-    const std::string format = google_benchmark_value(arguments, flag, variable, "json");
+  for (const char* flag : {"--benchmark_format", "--benchmark_out_format"}) {
+    const std::string format = google_benchmark_value(arguments, flag, "json");
     if (format != "console" && format != "json" && format != "csv")
       refuse(flag, format, "console, json or csv");
   }

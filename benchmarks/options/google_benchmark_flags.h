@@ -5,11 +5,11 @@
 
 namespace fathom::benchmarks {
 
-/// The value that Google Benchmark uses for one of its flags: the last one in `arguments`, else the
-/// environment variable `variable`, else `fallback`. Google Benchmark has no function for it.
+/// The value that Google Benchmark uses for one of its flags: the last one in `arguments`, else
+/// that of the environment (BENCHMARK_OUT for --benchmark_out), else `fallback`. Google Benchmark
+/// has no function for it.
 std::string google_benchmark_value(const std::vector<std::string>& arguments,
-                                   const std::string& flag, const char* variable,
-                                   const std::string& fallback);
+                                   const std::string& flag, const std::string& fallback);
 
 /// Whether the program only prints the names of the rows (--benchmark_list_tests).
 bool lists_tests(const std::vector<std::string>& arguments);

@@ -39,49 +39,61 @@ enum class MachineCheck { kWarn, kRefuse, kOff };
 
 inline constexpr std::array<std::string_view, 3> kMachineCheckNames{"warn", "refuse", "off"};
 
-/// Values of --fathom_data_errors; "fail" sets DataSource::fail_at_first_error.
-inline constexpr std::array<std::string_view, 2> kDataErrorsNames{"skip", "fail"};
-
-/// The command line. An empty list means the default of each row.
-struct Options {
+/// What rows there are: one for each combination. An empty list means the default of each row.
+struct Axes {
   std::vector<fixtures::Device> devices;
-  std::string gpu;           ///< index or UUID of the only GPU to use; empty: CUDA's first
-  std::string no_gpu;        ///< why `devices` leaves out the GPU, though there is a driver
   std::vector<int> threads;  ///< of CPU rows; GPU rows have one thread
+  std::vector<int> ranks;    ///< numbers of ranks of training rows; empty: no rows with ranks
   std::vector<int64_t> batches;
   std::vector<double> batch_scales{1};  ///< factors on the default batch, used without `batches`
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
-  std::string kernels;  ///< path of a library of the user's kernels; empty: none
-  std::shared_ptr<const ops::KernelSet> library;  ///< its kernels
+  std::vector<Cache> caches{Cache::kHot};         ///< of op rows
+  std::shared_ptr<const ops::KernelSet> library;  ///< the user's kernels; null: none
   bool keep_unreplaced = false;                   ///< times rows whose kernels replace nothing
-  std::vector<Cache> caches;                      ///< of op rows
+  std::string shapes;                             ///< file with the user's own op shapes
+  std::optional<fixtures::Place> place;           ///< under a launcher
+  std::size_t gpus = 0;                           ///< of this host, for its ranks
+};
+
+/// Under which conditions a row is measured.
+struct Conditions {
   Mkl mkl = Mkl::kStock;
   Malloc malloc = Malloc::kStock;
   std::string kernel_choice;                            ///< file with the choices of tuned steps
   models::Layout layout = models::Layout::kContiguous;  ///< of networks with convolutions
   bool cuda_graph = false;                              ///< replays steps on a GPU as CUDA graphs
-  std::vector<int> ranks;  ///< numbers of ranks of training rows; empty: no rows with ranks
-  std::optional<fixtures::Place> place;  ///< under a launcher
-  double rank_seconds = 120;             ///< longest wait for another rank
-  std::size_t gpus = 0;                  ///< of this host, for its ranks
-  double bucket_mb = 25;                 ///< MiB of gradients that ranks reduce at once
+  double bucket_mb = 25;  ///< MiB of gradients that ranks reduce at once
   uint64_t seed = 0;
   fixtures::DataSource data;
-  int64_t replay = 100'000;         ///< frames in the replay memory of fixture rows
-  std::string record;               ///< folder for recorded shapes; the program measures nothing
-  bool profile = false;             ///< adds rows for the op types inside each step
-  bool memory = false;              ///< adds the memory of each step by class
+  int64_t replay = 100'000;  ///< frames in the replay memory of fixture rows
+};
+
+/// What is recorded of each row, beside its times.
+struct Recording {
+  bool profile = false;  ///< adds rows for the op types inside each step
+  bool memory = false;   ///< adds the memory of each step by class
+  std::string samples;   ///< file for the time of every step
+};
+
+/// The command line and what follows from it.
+struct Options {
+  Axes axes;
+  Conditions conditions;
+  Recording recording;
+  std::string gpu;                  ///< index or UUID of the only GPU to use; empty: CUDA's first
+  std::string no_gpu;               ///< why the axes leave out the GPU, though there is a driver
+  std::string kernels;              ///< path of the library of the axes
   std::optional<StepName> explain;  ///< runs this step and its ops, then prints an explanation
   std::optional<Study> study;       ///< runs the rows of this study
-  std::string samples;              ///< file for the time of every step
-  std::string shapes;               ///< file with the user's own op shapes
+  std::string record;               ///< folder for recorded shapes; the program measures nothing
+  std::string peaks;                ///< file with the machine's peaks
+  std::string machine_name;         ///< of the user's own; empty: none
   bool resume = false;              ///< keeps the rows that `out` holds and runs the others
   bool isolate = false;             ///< runs each row in its own process
   double limit_seconds = 3600;      ///< of an isolated row
   std::optional<double> limit_gb;   ///< of an isolated row's memory; no value: the free memory
-  std::string peaks;                ///< file with the machine's peaks
-  std::string machine_name;         ///< of the user's own; empty: none
+  double rank_seconds = 120;        ///< longest wait for another rank
   MachineCheck machine_check = MachineCheck::kWarn;
   bool models = false;  ///< prints the table of workloads and exits
   bool ops = false;     ///< prints the op types and exits
@@ -96,33 +108,25 @@ struct Options {
   std::vector<std::string> typed;             ///< the same, one argument each
   std::vector<std::string> google_benchmark;  ///< arguments for Google Benchmark
 
-  /// Whether the command line holds an option of ours, as in "--fathom_batch".
+  /// Whether the command line holds a flag, as in "--fathom_batch".
   bool was_typed(std::string_view flag) const;
 };
 
-/// Parses the command line. The resolve_ functions come next: presets (--fathom_study,
-/// --fathom_explain), --fathom_isolate, and resolve_for_machine() last. Throws UsageError with one
-/// line: the flag, what was found, what was expected.
-Options parse_options(int argc, char** argv);
+/// Parses the command line of a process that a launcher has started at `place`, if any. Throws
+/// UsageError with one line: the flag, what was found, what was expected.
+Options parse_options(int argc, char** argv, const std::optional<fixtures::Place>& place);
 
-/// Fills empty lists with this machine's defaults. Throws UsageError for a value that this machine
+/// Fills empty axes with this machine's defaults. Throws UsageError for a value that this machine
 /// or this build does not support.
 void resolve_for_machine(Options& options);
 
 /// How many of `ranks` ranks share the cores of this process, as far as is known before they join.
-int ranks_here(const Options& options, int ranks);
+int ranks_here(const Axes& axes, int ranks);
 
 /// Whether this host has a GPU for each of those among `ranks` ranks that run on it.
-bool has_gpus(const Options& options, int ranks);
+bool has_gpus(const Axes& axes, int ranks);
 
 /// Whether those cores suffice for so many ranks of `threads` threads.
-bool has_cores(const Options& options, int ranks, int threads);
-
-/// The text of --help, at most 80 columns wide.
-std::string options_help();
-
-/// Throws UsageError for an argument that is neither ours nor Google Benchmark's; names the option
-/// that replaced it, or the nearest known one.
-[[noreturn]] void refuse_argument(const std::string& argument);
+bool has_cores(const Axes& axes, int ranks, int threads);
 
 }  // namespace fathom::benchmarks

@@ -12,7 +12,7 @@
 #include "benchmarks/error.h"
 #include "benchmarks/measure/disturbed.h"
 #include "benchmarks/options/google_benchmark_flags.h"
-#include "benchmarks/options/preset.h"
+#include "benchmarks/options/option.h"
 #include "benchmarks/output/files/json.h"
 #include "benchmarks/output/terminal/context_summary.h"
 #include "benchmarks/output/terminal/terminal.h"
@@ -34,10 +34,8 @@ constexpr std::size_t kMaxColumns = 120;
 bool is_aggregate(const Run& run) { return run.run_type == Run::RT_Aggregate; }
 
 bool prints_table(const Options& options) {
-  return isatty(STDOUT_FILENO) == 1 &&
-         !google_benchmark_has(options, "--benchmark_format", "BENCHMARK_FORMAT") &&
-         !google_benchmark_has(options, "--benchmark_counters_tabular",
-                               "BENCHMARK_COUNTERS_TABULAR");
+  return isatty(STDOUT_FILENO) == 1 && !is_given("--benchmark_format", options) &&
+         !is_given("--benchmark_counters_tabular", options);
 }
 
 }  // namespace

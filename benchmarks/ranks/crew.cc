@@ -32,7 +32,8 @@ constexpr std::chrono::milliseconds kLook = 200ms;  // between looks whether a r
 }  // namespace
 
 std::function<void(const std::string& call)> end_overdue(const Options& options) {
-  return [warn = options.data.warn, seconds = options.rank_seconds](const std::string& call) {
+  return [warn = options.conditions.data.warn,
+          seconds = options.rank_seconds](const std::string& call) {
     std::ostringstream line;
     line << call << " did not return within the " << seconds
          << " s of --fathom_rank_seconds: another rank was lost or does not answer";
@@ -47,11 +48,12 @@ Crew::Crew(const Options& options, const std::vector<Row>& rows, Warn warn)
     : options_(options),
       warn_(std::move(warn)),
       timeout_(milliseconds(options.rank_seconds)),
-      size_(options.place ? options.place->size
-                          : *std::max_element(options.ranks.begin(), options.ranks.end())) {
+      size_(options.axes.place
+                ? options.axes.place->size
+                : *std::max_element(options.axes.ranks.begin(), options.axes.ranks.end())) {
   members_.push_back({.facts = own_facts(options, rows)});
-  if (!options.place) return;
-  const fixtures::Place& place = *options.place;
+  if (!options.axes.place) return;
+  const fixtures::Place& place = *options.axes.place;
   try {
     join(place.has_store
              ? fixtures::RankStore::connect(place.address, place.port, timeout_, place.attempt)
@@ -100,7 +102,7 @@ void Crew::join(const fixtures::RankStore& store, const std::string& address) {
     if (!differs.empty()) refusal = who(rank) + ' ' + differs;
   }
   const std::string overlap = overlapping_cpus();
-  if (!overlap.empty() && options_.place) warn_(overlap);
+  if (!overlap.empty() && options_.axes.place) warn_(overlap);
   store.set(kRefusalKey, refusal);
   if (!refusal.empty()) {
     wait_for_readers(store);
@@ -238,7 +240,7 @@ std::vector<Answer> Crew::answers(const Row& row, const std::exception* own) {
     }
   }
   if (!lost.empty()) {
-    if (options_.place) {
+    if (options_.axes.place) {
       lost_ = lost + ", in " + row.name;
       warn_(lost_);  // at once: a launcher may end this process now
     }
@@ -318,7 +320,7 @@ std::vector<std::pair<std::string, std::string>> Crew::context() const {
   for (const auto& cpu : cpus) models += (models.empty() ? "" : "; ") + cpu;
   return {{"ranks", std::to_string(size_)},
           {"hosts", std::to_string(hosts.size())},
-          {"launcher", options_.place ? options_.place->launcher : "fathom_bench"},
+          {"launcher", options_.axes.place ? options_.axes.place->launcher : "fathom_bench"},
           {"rank_cpu_models", models},
           {"rank_interface", fixtures::gloo_interfaces(address_)}};
 }

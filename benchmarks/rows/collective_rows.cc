@@ -20,30 +20,28 @@ struct Comm {
   std::vector<int> ranks;
 };
 
-std::vector<Comm> comms(const Options& options) {
+std::vector<Comm> comms(const Axes& axes) {
   std::vector<Comm> all;
-  for (const Device device : options.devices) {
+  for (const Device device : axes.devices) {
     const bool on_cpu = device == Device::kCpu;
-    all.push_back({device, on_cpu ? "gloo" : "nccl", options.ranks});
+    all.push_back({device, on_cpu ? "gloo" : "nccl", axes.ranks});
     // MPI's collectives have all processes that mpirun has started.
-    if (on_cpu && options.place && options.place->launcher == "mpirun" && fixtures::has_mpi() &&
-        std::count(options.ranks.begin(), options.ranks.end(), options.place->size) > 0) {
-      all.push_back({device, "mpi", {options.place->size}});
+    if (on_cpu && axes.place && axes.place->launcher == "mpirun" && fixtures::has_mpi() &&
+        std::count(axes.ranks.begin(), axes.ranks.end(), axes.place->size) > 0) {
+      all.push_back({device, "mpi", {axes.place->size}});
     }
   }
   return all;
 }
 
-void add_collective(std::vector<Row>& rows, const Options& options, Collective collective,
+void add_collective(std::vector<Row>& rows, const Axes& axes, Collective collective,
                     std::string_view workload, const std::string& what, int64_t elements) {
-  Options changed = options;
-  for (const auto& [device, backend, ranks] : comms(options)) {
-    changed.ranks = ranks;
+  for (const auto& [device, backend, ranks] : comms(axes)) {
     const std::string head = "op/" + std::string(name(collective)) + '/' + std::string(workload) +
                              '/' + what + "/update" + token("device", device);
     const std::string tail = token("precision", fixtures::Precision::kFp32) +
                              token("cache", Cache::kHot) + token("backend", backend);
-    add_rank_rows(rows, changed, head, tail,
+    add_rank_rows(rows, axes, ranks, head, tail,
                   {.uses_mpi = backend == "mpi",
                    .device = device,
                    .backend = backend,
@@ -57,14 +55,14 @@ void add_collective(std::vector<Row>& rows, const Options& options, Collective c
 
 }  // namespace
 
-std::vector<Row> collective_rows(const Options& options) {
+std::vector<Row> collective_rows(const Axes& axes, const Conditions& /*conditions*/) {
   std::vector<Row> rows;
-  if (options.ranks.empty() || !options.backends.empty()) return rows;
+  if (axes.ranks.empty() || !axes.backends.empty()) return rows;
   for (const auto& workload : models::workloads()) {
     const auto buckets = ops::embedded_gradient_buckets(workload.name);
     if (buckets.empty()) continue;
     const auto add = [&](Collective collective, const std::string& what, int64_t elements) {
-      add_collective(rows, options, collective, workload.name, what, elements);
+      add_collective(rows, axes, collective, workload.name, what, elements);
     };
     add(Collective::kAllReduce, "gradients",
         std::accumulate(buckets.begin(), buckets.end(), int64_t{0}));

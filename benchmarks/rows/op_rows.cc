@@ -26,78 +26,65 @@ bool replaces(const ops::KernelSet& kernels, Device device, const ops::OpType& t
          std::any_of(type.aten_parts.begin(), type.aten_parts.end(), replaced);
 }
 
-/// Whether `step` runs ops of this shape.
-bool is_part(const ops::ShapeRow& shape, const StepName& step) {
-  const bool train = step.mode == models::Mode::kTrain;
-  return shape.workload == step.workload && (train ? shape.count : shape.infer_count) > 0;
-}
-
-/// Whether --fathom_explain needs the row: cold rows only where a hot call finds its buffers in the
-/// caches.
-bool explains(const RowOp& op) { return op.cache == Cache::kHot || !op.exceeds_caches; }
-
-void add_op(std::vector<Row>& rows, const Options& options,
+void add_op(std::vector<Row>& rows, const Axes& axes,
             const std::shared_ptr<const ops::ShapeRow>& shape, const OpOptions& op, bool in_steps) {
   if (op.cache == Cache::kCold && !runs_cold(*shape->op, op)) return;
-  const RowOp made{.shape = shape,
-                   .backend = op.backend,
-                   .in_steps = in_steps,
-                   .cache = op.cache,
-                   .exceeds_caches = options.explain && exceeds_caches(*shape->op, op)};
-  if (options.explain && !explains(made)) return;
-  const std::string backend = backend_name(options, op.backend);
-  add_rows(rows, options, shape->name() + token("device", op.device),
+  const std::string backend = backend_name(axes, op.backend);
+  add_rows(rows, axes, shape->name() + token("device", op.device),
            token("precision", op.precision) + token("cache", op.cache) + token("backend", backend),
            {.device = op.device,
             .precision = op.precision,
             .backend = backend,
             .own_process = op.kernels != nullptr,
-            .needs_replacement = op.kernels != nullptr && !options.keep_unreplaced,
+            .needs_replacement = op.kernels != nullptr && !axes.keep_unreplaced,
             .make = [shape, op](const Row&) { return make_op_task(*shape, op); },
             .rates = {.flops = true, .bytes = true},
             .cost = shape->op->cost(op.precision),
-            .op = made});
+            .op = RowOp{shape, op.backend, in_steps, op.cache}});
 }
 
 /// The backends that run the ops of a shape.
-std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Options& options, Device device,
+std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Axes& axes, Device device,
                                  Precision precision) {
   std::vector<Backend> backends = shape.op->backends();
   std::erase_if(backends, [&](Backend backend) {
     return !is_here(backend, device, precision) ||
            (backend == Backend::kNative && !shape.op->native_on(device));
   });
-  if (has_library(options, device) && replaces(*options.library, device, *shape.type))
+  if (has_library(axes, device) && replaces(*axes.library, device, *shape.type))
     backends.push_back(Backend::kLibrary);
-  std::erase_if(backends, [&](Backend backend) { return !wanted(options, backend); });
+  std::erase_if(backends, [&](Backend backend) { return !wanted(axes, backend); });
   return backends;
 }
 
 }  // namespace
 
-std::vector<Row> op_rows(const Options& options) {
+bool exceeds_caches(const Row& row) {
+  return exceeds_caches(*row.op->shape->op, {.device = row.device, .precision = row.precision});
+}
+
+std::vector<Row> op_rows(const Axes& axes, const Conditions& conditions) {
   std::vector<ops::ShapeRow> shapes;
   const auto add = [&](std::vector<ops::ShapeRow> more) {
     std::move(more.begin(), more.end(), std::back_inserter(shapes));
   };
   for (const auto& workload : models::workloads()) add(ops::embedded_shapes(workload.name));
-  if (!options.shapes.empty()) add(ops::read_shapes(options.shapes));
+  if (!axes.shapes.empty()) add(ops::read_shapes(axes.shapes));
   std::vector<Row> rows;
   for (auto& each : shapes) {
-    if (options.explain && !is_part(each, *options.explain)) continue;
     const auto shape = std::make_shared<const ops::ShapeRow>(std::move(each));
-    for_devices_and_precisions(options, [&](Device device, Precision precision) {
+    for_devices_and_precisions(axes, [&](Device device, Precision precision) {
       if (device == Device::kCuda && shape->op->on_cpu_only()) return;
       const Backend in_steps = shape->op->backend_in_steps(device);
-      for (const Backend backend : backends_of(*shape, options, device, precision)) {
-        for (const Cache cache : options.caches) {
+      for (const Backend backend : backends_of(*shape, axes, device, precision)) {
+        for (const Cache cache : axes.caches) {
           const OpOptions op{.device = device,
                              .precision = precision,
                              .backend = backend,
                              .cache = cache,
-                             .seed = options.seed,
-                             .kernels = backend == Backend::kLibrary ? options.library : nullptr};
-          add_op(rows, options, shape, op, backend == in_steps);
+                             .seed = conditions.seed,
+                             .kernels = backend == Backend::kLibrary ? axes.library : nullptr};
+          add_op(rows, axes, shape, op, backend == in_steps);
         }
       }
     });

@@ -26,32 +26,32 @@ std::string token(std::string_view key, const Value& value) {
 
 /// Adds `row` once for each thread count; on a GPU, or if `serial`, only with one thread. Its name
 /// is `head`, the token of the threads and `tail`.
-void add_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
+void add_rows(std::vector<Row>& rows, const Axes& axes, const std::string& head,
               const std::string& tail, const Row& row, bool serial = false);
 
-/// Adds `row` once for each number of ranks and each thread count for which the cores suffice; if
+/// Adds `row` once for each number of `ranks` and each thread count for which the cores suffice; if
 /// `serial`, only with one thread; on GPUs, where this host has enough of them.
-void add_rank_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
-                   const std::string& tail, const Row& row, bool serial = false);
+void add_rank_rows(std::vector<Row>& rows, const Axes& axes, const std::vector<int>& ranks,
+                   const std::string& head, const std::string& tail, const Row& row,
+                   bool serial = false);
 
 /// A backend's name in the names of rows.
-std::string backend_name(const Options& options, ops::Backend backend);
+std::string backend_name(const Axes& axes, ops::Backend backend);
 
-/// Whether the options list the backend.
-bool asks_for(const Options& options, ops::Backend backend);
+/// Whether the axes list the backend.
+bool asks_for(const Axes& axes, ops::Backend backend);
 
-/// Whether there are rows of the backend: the options list it or none, --fathom_explain needs the
-/// ops of every backend, or it is that of --fathom_kernels.
-bool wanted(const Options& options, ops::Backend backend);
+/// Whether there are rows of the backend: the axes list it or none, or it is the user's library.
+bool wanted(const Axes& axes, ops::Backend backend);
 
-/// Whether --fathom_kernels has kernels for the device.
-bool has_library(const Options& options, fixtures::Device device);
+/// Whether the user's library has kernels for the device.
+bool has_library(const Axes& axes, fixtures::Device device);
 
 /// Calls `visit` with each device and each precision that it has: tf32 exists on GPUs only.
 template <typename Visit>
-void for_devices_and_precisions(const Options& options, Visit visit) {
-  for (const auto device : options.devices) {
-    for (const auto precision : options.precisions) {
+void for_devices_and_precisions(const Axes& axes, Visit visit) {
+  for (const auto device : axes.devices) {
+    for (const auto precision : axes.precisions) {
       if (precision == fixtures::Precision::kTf32 && device == fixtures::Device::kCpu) continue;
       visit(device, precision);
     }

@@ -38,7 +38,6 @@ struct RowOp {
   ops::Backend backend;
   bool in_steps;  ///< the workloads use this backend
   Cache cache;
-  bool exceeds_caches;  ///< even a hot call reads from memory; set for --fathom_explain only
 };
 
 /// A benchmark row: its name, which is an interface (docs/results.md), and how to make its task.
@@ -70,18 +69,21 @@ struct Row {
   std::optional<RowOp> op = {};           ///< of an op row
 };
 
-/// All rows that the options select, in the order in which they run. Throws ops::ShapeError for an
-/// invalid --fathom_shapes file, UsageError for a name that occurs twice.
-std::vector<Row> make_rows(const Options& options);
+/// Whether even a hot call of an op row reads from memory.
+bool exceeds_caches(const Row& row);
 
-/// Only the rows of the workloads' steps.
-std::vector<Row> step_rows(const Options& options);
+/// The rows of the workloads' steps. Throws UsageError for a --fathom_kernel_choice file that
+/// cannot be read.
+std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions);
 
-/// Only the rows of ops. Throws ops::ShapeError for an invalid --fathom_shapes file.
-std::vector<Row> op_rows(const Options& options);
+/// The rows of ops. Throws ops::ShapeError for an invalid --fathom_shapes file.
+std::vector<Row> op_rows(const Axes& axes, const Conditions& conditions);
 
-/// Only the rows of collectives, which ranks run: of the gradients and parameters of the workloads.
-std::vector<Row> collective_rows(const Options& options);
+/// The rows of collectives, which ranks run: of the gradients and parameters of the workloads.
+std::vector<Row> collective_rows(const Axes& axes, const Conditions& conditions);
+
+/// The rows of what users do outside the step.
+std::vector<Row> fixture_rows(const Axes& axes, const Conditions& conditions);
 
 /// Filters rows as Google Benchmark does: `filter` is a POSIX extended regular expression that
 /// matches a part of the full name; a leading '-' keeps the rows that do not match. Throws

@@ -20,9 +20,8 @@ using fixtures::Precision;
 using ops::Backend;
 
 /// The kernels that a step on `backend` runs in place of LibTorch's; null: none.
-std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend backend,
-                                                 Device device) {
-  if (backend == Backend::kLibrary) return options.library;
+std::shared_ptr<const ops::KernelSet> kernels_of(const Axes& axes, Backend backend, Device device) {
+  if (backend == Backend::kLibrary) return axes.library;
   if (backend == Backend::kOneDnn)
     return std::make_shared<const ops::KernelSet>(ops::onednn_kernels());
   if (backend == Backend::kTuned)
@@ -30,33 +29,23 @@ std::shared_ptr<const ops::KernelSet> kernels_of(const Options& options, Backend
   return nullptr;
 }
 
-/// The backends of steps: LibTorch, and others only where the options ask for them.
-std::vector<Backend> step_backends(const Options& options, Device device, Precision precision) {
+/// The backends of steps: LibTorch, the user's library, and others only where the axes ask for
+/// them.
+std::vector<Backend> step_backends(const Axes& axes, Device device, Precision precision) {
   std::vector<Backend> backends;
-  if (wanted(options, Backend::kTorch)) backends.push_back(Backend::kTorch);
-  // An explanation lists the ops that a step calls. On a GPU these steps replay CUDA graphs.
-  const bool can_be_listed = device == Device::kCpu || !options.explain;
+  if (wanted(axes, Backend::kTorch)) backends.push_back(Backend::kTorch);
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
-    if (asks_for(options, backend) && is_here(backend, device, precision) && can_be_listed)
-      backends.push_back(backend);
+    if (asks_for(axes, backend) && is_here(backend, device, precision)) backends.push_back(backend);
   }
-  // An explanation has the library's ops, and its step only where the options ask for it.
-  const bool unasked = wanted(options, Backend::kLibrary) && !options.explain;
-  if (has_library(options, device) && (unasked || asks_for(options, Backend::kLibrary)))
-    backends.push_back(Backend::kLibrary);
+  if (has_library(axes, device)) backends.push_back(Backend::kLibrary);
   return backends;
 }
 
-Profiling profiling(const Options& options) {
-  if (options.explain) return Profiling::kOpShapes;
-  return options.profile ? Profiling::kOpTypes : Profiling::kNone;
-}
-
-std::vector<int64_t> batches_of(const Options& options, const models::WorkloadRow& workload,
+std::vector<int64_t> batches_of(const Axes& axes, const models::WorkloadRow& workload,
                                 models::Mode mode) {
-  if (!options.batches.empty()) return options.batches;
+  if (!axes.batches.empty()) return axes.batches;
   std::set<int64_t> batches;
-  for (const double scale : options.batch_scales) {
+  for (const double scale : axes.batch_scales) {
     const auto batch = static_cast<double>(models::default_batch(workload, mode));
     batches.insert(std::max<int64_t>(std::llround(scale * batch), 1));
   }
@@ -94,13 +83,13 @@ struct Recorded {
   fixtures::MessageCallback warn;
 
   /// Reads the file of the options. Throws UsageError.
-  static std::shared_ptr<const Recorded> of(const Options& options) {
-    if (options.kernel_choice.empty()) return std::make_shared<const Recorded>();
+  static std::shared_ptr<const Recorded> of(const Conditions& conditions) {
+    if (conditions.kernel_choice.empty()) return std::make_shared<const Recorded>();
     try {
       return std::make_shared<const Recorded>(
-          Recorded{.choices = read_choices(options.kernel_choice),
-                   .flag = "--fathom_kernel_choice=" + options.kernel_choice,
-                   .warn = options.data.warn});
+          Recorded{.choices = read_choices(conditions.kernel_choice),
+                   .flag = "--fathom_kernel_choice=" + conditions.kernel_choice,
+                   .warn = conditions.data.warn});
     } catch (const std::runtime_error& error) {
       throw UsageError(std::string("--fathom_kernel_choice=") + error.what());
     }
@@ -115,44 +104,41 @@ struct Recorded {
   }
 };
 
-void add_step(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
-              const models::StepOptions& step, Backend backend,
+void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
+              const models::WorkloadRow& workload, const models::StepOptions& step, Backend backend,
               const std::shared_ptr<const Recorded>& recorded) {
   const bool graph =
-      step.device == Device::kCuda && (options.cuda_graph || backend == Backend::kTuned);
-  const auto kernels = kernels_of(options, backend, step.device);
+      step.device == Device::kCuda && (conditions.cuda_graph || backend == Backend::kTuned);
+  const auto kernels = kernels_of(axes, backend, step.device);
   const auto memory = [&workload, step] { return memory_counters(workload, step); };
-  const bool measures_memory = options.memory && kernels == nullptr;
   const std::string name(workload.name);
-  const std::string on = backend_name(options, backend);
+  const std::string on = backend_name(axes, backend);
   const std::string head =
       name + '/' + std::string(models::name(step.mode)) + token("device", step.device);
   const std::string tail =
       token("batch", step.batch) + token("precision", step.precision) + token("backend", on);
-  add_rows(
-      rows, options, head, tail,
-      {.device = step.device,
-       .precision = step.precision,
-       .backend = on,
-       .own_process = kernels != nullptr,
-       .needs_replacement = kernels != nullptr && !kernels->chooses && !options.keep_unreplaced,
-       .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
-       .make =
-           [&workload, step, graph, kernels, recorded](const Row& row) {
-             const bool chooses = kernels != nullptr && kernels->chooses;
-             return make_model_task(workload, step, graph, kernels,
-                                    chooses ? recorded->find(row) : nullptr);
-           },
-       .rates = {.flops = true,
-                 .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
-       .profiling = profiling(options),
-       .memory = measures_memory ? memory : std::function<Counters()>{},
-       .cuda_graph = graph,
-       .cost = rough_cost(workload, step),
-       .step = StepName{name, step.mode}});
+  add_rows(rows, axes, head, tail,
+           {.device = step.device,
+            .precision = step.precision,
+            .backend = on,
+            .own_process = kernels != nullptr,
+            .needs_replacement = kernels != nullptr && !kernels->chooses && !axes.keep_unreplaced,
+            .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
+            .make =
+                [&workload, step, graph, kernels, recorded](const Row& row) {
+                  const bool chooses = kernels != nullptr && kernels->chooses;
+                  return make_model_task(workload, step, graph, kernels,
+                                         chooses ? recorded->find(row) : nullptr);
+                },
+            .rates = {.flops = true,
+                      .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
+            .memory = kernels == nullptr ? memory : std::function<Counters()>{},
+            .cuda_graph = graph,
+            .cost = rough_cost(workload, step),
+            .step = StepName{name, step.mode}});
   if (step.mode == models::Mode::kInfer || backend != Backend::kTorch) return;
-  const auto bucket_bytes = static_cast<int64_t>(options.bucket_mb * (1 << 20));
-  add_rank_rows(rows, options, head, tail,
+  const auto bucket_bytes = static_cast<int64_t>(conditions.bucket_mb * (1 << 20));
+  add_rank_rows(rows, axes, axes.ranks, head, tail,
                 {.device = step.device,
                  .precision = step.precision,
                  .backend = on,
@@ -167,35 +153,33 @@ void add_step(std::vector<Row>& rows, const Options& options, const models::Work
                  .step = StepName{name, step.mode}});
 }
 
-void add_steps(std::vector<Row>& rows, const Options& options, const models::WorkloadRow& workload,
-               models::Mode mode, const std::shared_ptr<const Recorded>& recorded) {
-  const std::vector<int64_t> batches = batches_of(options, workload, mode);
-  for_devices_and_precisions(options, [&](Device device, Precision precision) {
+void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
+               const models::WorkloadRow& workload, models::Mode mode,
+               const std::shared_ptr<const Recorded>& recorded) {
+  const std::vector<int64_t> batches = batches_of(axes, workload, mode);
+  for_devices_and_precisions(axes, [&](Device device, Precision precision) {
     for (const int64_t batch : batches) {
       const models::StepOptions step{.mode = mode,
                                      .device = device,
                                      .precision = precision,
                                      .batch = batch,
-                                     .seed = options.seed,
-                                     .layout = options.layout,
-                                     .data = options.data};
-      for (const Backend backend : step_backends(options, device, precision))
-        add_step(rows, options, workload, step, backend, recorded);
+                                     .seed = conditions.seed,
+                                     .layout = conditions.layout,
+                                     .data = conditions.data};
+      for (const Backend backend : step_backends(axes, device, precision))
+        add_step(rows, axes, conditions, workload, step, backend, recorded);
     }
   });
 }
 
 }  // namespace
 
-std::vector<Row> step_rows(const Options& options) {
+std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions) {
   std::vector<Row> rows;
-  const auto recorded = Recorded::of(options);
+  const auto recorded = Recorded::of(conditions);
   for (const auto& workload : models::workloads()) {
-    for (const auto mode : models::modes(workload)) {
-      const StepName step{std::string(workload.name), mode};
-      if (!options.explain || *options.explain == step)
-        add_steps(rows, options, workload, mode, recorded);
-    }
+    for (const auto mode : models::modes(workload))
+      add_steps(rows, axes, conditions, workload, mode, recorded);
   }
   return rows;
 }

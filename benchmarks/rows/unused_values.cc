@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/options/option.h"
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
 
@@ -15,33 +16,22 @@ struct UsedValue {
   bool may_be_filtered = true;  ///< by a filter that names its key
 };
 
-class Values {
- public:
-  explicit Values(const Options& options) : options_(options) {}
-
-  template <typename List>
-  void add(const char* flag, const char* key, const List& list) {
-    if (!options_.was_typed(flag)) return;
-    for (const auto& value : list) {
-      const std::string text = token(key, value);
-      all_.push_back({.option = std::string(flag) + '=' + text.substr(text.find(':') + 1),
-                      .token = text + '/'});
+std::vector<UsedValue> used_values(const Options& options) {
+  std::vector<UsedValue> all;
+  for (const auto& option : option_table()) {
+    if (option.token.empty() || !options.was_typed(option.flag)) continue;
+    for (const auto& value : option.value.words(options)) {
+      all.push_back(
+          {.option = option.flag + ('=' + value), .token = token(option.token, value) + '/'});
     }
   }
-
-  void add_library() {
-    if (options_.library == nullptr) return;
-    all_.push_back({.option = "--fathom_kernels=" + options_.kernels,
-                    .token = token("backend", options_.library->name) + '/',
-                    .may_be_filtered = false});
+  if (options.axes.library != nullptr) {
+    all.push_back({.option = "--fathom_kernels=" + options.kernels,
+                   .token = token("backend", options.axes.library->name) + '/',
+                   .may_be_filtered = false});
   }
-
-  const std::vector<UsedValue>& all() const { return all_; }
-
- private:
-  const Options& options_;
-  std::vector<UsedValue> all_;
-};
+  return all;
+}
 
 bool has(const std::vector<Row>& rows, const std::string& token) {
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
@@ -53,21 +43,8 @@ bool has(const std::vector<Row>& rows, const std::string& token) {
 
 std::vector<std::string> unused_values(const Options& options, const std::vector<Row>& all,
                                        const std::vector<Row>& chosen, const std::string& filter) {
-  std::vector<std::string> backends;
-  for (const auto backend : options.backends) {
-    if (backend != ops::Backend::kLibrary) backends.push_back(backend_name(options, backend));
-  }
-  Values values(options);
-  values.add("--fathom_device", "device", options.devices);
-  values.add("--fathom_threads", "threads", options.threads);
-  values.add("--fathom_ranks", "ranks", options.ranks);
-  values.add("--fathom_batch", "batch", options.batches);
-  values.add("--fathom_precision", "precision", options.precisions);
-  values.add("--fathom_cache", "cache", options.caches);
-  values.add("--fathom_backend", "backend", backends);
-  values.add_library();
   std::vector<std::string> lines;
-  for (const auto& [option, token, may_be_filtered] : values.all()) {
+  for (const auto& [option, token, may_be_filtered] : used_values(options)) {
     const bool is_named =
         may_be_filtered && filter.find(token.substr(1, token.find(':'))) != std::string::npos;
     if (has(chosen, token) || (is_named && has(all, token))) continue;

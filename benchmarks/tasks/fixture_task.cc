@@ -2,7 +2,7 @@
 
 namespace fathom::benchmarks {
 
-const std::vector<FixtureRow>& fixture_rows() {
+const std::vector<FixtureRow>& fixture_table() {
   using fixtures::Device;
   static const std::vector<FixtureRow> rows{
       {"jpeg_decode", Device::kCpu, make_jpeg_decode},

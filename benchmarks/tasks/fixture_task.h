@@ -26,7 +26,7 @@ struct FixtureRow {
 };
 
 /// All fixture benchmarks. A new one needs a make_ function below and a row in fixture_task.cc.
-const std::vector<FixtureRow>& fixture_rows();
+const std::vector<FixtureRow>& fixture_table();
 
 std::unique_ptr<Task> make_jpeg_decode(const FixtureOptions& options);
 std::unique_ptr<Task> make_image_preprocess(const FixtureOptions& options);

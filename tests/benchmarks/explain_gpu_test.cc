@@ -6,8 +6,8 @@
 #include "benchmarks/explain/explain_findings.h"
 #include "benchmarks/explain/explain_json.h"
 #include "benchmarks/explain/explain_text.h"
+#include "benchmarks/rows/presets.h"
 #include "benchmarks/rows/record_shapes.h"
-#include "benchmarks/rows/rows.h"
 #include "tests/benchmarks/parsed_options.h"
 
 namespace fathom::benchmarks {
@@ -105,8 +105,8 @@ TEST_F(ExplainGpu, ContradictsItselfOnlyWhereTheGpuIsBusyForLongerThanTheStep) {
 TEST(ExplainGpuRows, ProfileTheShapesOfTheStep) {
   Options options = parsed(
       {"--fathom_explain=memnet/train", "--fathom_device=cpu", "--fathom_backend=torch,tuned"});
-  options.devices = {Device::kCuda};
-  const auto rows = step_rows(options);
+  options.axes.devices = {Device::kCuda};
+  const auto rows = filtered(make_rows(options), "^memnet/");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].name.find("memnet/train/device:cuda/threads:1/"), 0U);
   EXPECT_EQ(rows[0].backend, "torch");

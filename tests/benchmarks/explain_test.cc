@@ -9,7 +9,7 @@
 #include "benchmarks/explain/explain_json.h"
 #include "benchmarks/explain/explain_text.h"
 #include "benchmarks/machine/peaks.h"
-#include "benchmarks/rows/rows.h"
+#include "benchmarks/rows/presets.h"
 #include "tests/benchmarks/parsed_options.h"
 
 namespace fathom::benchmarks {

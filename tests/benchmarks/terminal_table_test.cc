@@ -8,6 +8,7 @@
 
 #include "benchmarks/output/terminal/context_summary.h"
 #include "benchmarks/output/terminal/number_text.h"
+#include "benchmarks/rows/presets.h"
 #include "tests/benchmarks/parsed_options.h"
 
 namespace fathom::benchmarks {

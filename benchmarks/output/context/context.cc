@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -38,16 +37,12 @@ std::string version_after(const std::string& text, const std::string& marker) {
   return {};
 }
 
-/// 25 or 0.5.
-std::string in_short(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
-
-/// Empty where no file is named.
-std::string hash_of(const std::string& path) {
-  return path.empty() ? "" : fixtures::content_hash(path);
+/// What the context says of an option.
+std::string value_of(const Option& option, const Options& options) {
+  if (option.context.value != nullptr) return option.context.value(options);
+  const std::string value = option.value.words(options)[0];
+  const bool is_hashed = option.file == OptionFile::kInput && !value.empty();
+  return is_hashed ? fixtures::content_hash(value) : value;
 }
 
 /// Two builds of one commit differ only with local changes.
@@ -97,7 +92,6 @@ ContextEntries context(const Options& options) {
       {"onednn", ops::onednn::version()},
       {"compiler", kCompiler},
       {"compiler_flags", kCompilerFlags},
-      {"machine_name", options.machine_name},
       {"cpu", cpu.name},
       {"cpu_family", cpu.family},
       {"cpu_model", cpu.model},
@@ -106,25 +100,12 @@ ContextEntries context(const Options& options) {
       {"affinity", fixtures::cpu_list(fixtures::usable_cpus())},
       {"allocator", allocator()},
       {"libraries", loaded_libraries()},
-      {"fathom_cuda_graph", options.cuda_graph ? "on" : "off"},
-      {"fathom_kernel_choice", hash_of(options.kernel_choice)},
-      {"fathom_kernels", hash_of(options.kernels)},
-      {"fathom_layout", std::string(name(options.layout))},
-      {"fathom_malloc", std::string(name(options.malloc))},
-      {"fathom_mkl", std::string(name(options.mkl))},
-      {"fathom_memory", options.memory ? "on" : "off"},
-      {"fathom_profile", options.profile ? "on" : "off"},
-      {"fathom_samples", options.samples.empty() ? "off" : "on"},
-      {"fathom_shapes", hash_of(options.shapes)},
-      {"fathom_study",
-       options.study ? std::string(kStudyNames[static_cast<std::size_t>(*options.study)]) : ""},
-      {"fathom_bucket_mb", options.ranks.empty() ? "" : in_short(options.bucket_mb)},
-      {"fathom_replay", std::to_string(options.replay)},
       {"repetitions", std::to_string(repetitions(options.google_benchmark))},
-      {"seed", std::to_string(options.seed)},
-      {"data", options.data.synthetic() ? "synthetic" : options.data.directory.string()},
-      {"rom", options.data.rom.string()},
   };
+  for (const auto& option : option_table()) {
+    if (option.context.key != nullptr)
+      entries.emplace_back(option.context.key, value_of(option, options));
+  }
   for (auto& group : environment_groups()) entries.push_back(std::move(group));
   add_gpu(entries);
   return entries;

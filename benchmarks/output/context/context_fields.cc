@@ -39,7 +39,6 @@ constexpr Entry kEntries[] = {
     {"gpu_highest_clock_mhz", kDescription},
     {"gpu_memory_bytes", kDescription},
     {"gpu_pci_bus_id", kDescription},
-    {"machine_name", kMachine},
     // its settings and state
     {"affinity", kSetting},
     {"gpu_application_clock_mhz", kSetting},
@@ -85,25 +84,9 @@ constexpr Entry kEntries[] = {
     {"rank_cpu_models", kSetting},
     {"rank_interface", kSetting},
     {"ranks", kDescription},
-    // options
+    // the command line, beside the options of option_table()
     {"command_line", kDescription},
-    {"data", kSetting},
-    {"fathom_bucket_mb", kSetting},
-    {"fathom_cuda_graph", kSetting},
-    {"fathom_kernel_choice", kSetting},
-    {"fathom_kernels", kRun},
-    {"fathom_layout", kSetting},
-    {"fathom_malloc", kSetting},
-    {"fathom_memory", kRun},
-    {"fathom_mkl", kSetting},
-    {"fathom_profile", kRun},
-    {"fathom_replay", kSetting},
-    {"fathom_samples", kRun},
-    {"fathom_shapes", kSetting},
-    {"fathom_study", kRun},
     {"repetitions", kRun},
-    {"rom", kSetting},
-    {"seed", kSetting},
     // tables for readers of the file
     {"default_batches", kDescription},
     {"machine_identity", kDescription},
@@ -111,6 +94,18 @@ constexpr Entry kEntries[] = {
     {"settings", kDescription},
     {"variant_of", kDescription},
 };
+
+/// All of them, with those of the options.
+const std::vector<Entry>& all_entries() {
+  static const std::vector<Entry> all = [] {
+    std::vector<Entry> made(std::begin(kEntries), std::end(kEntries));
+    for (const auto& option : option_table()) {
+      if (option.context.key != nullptr) made.push_back({option.context.key, option.context.field});
+    }
+    return made;
+  }();
+  return all;
+}
 
 bool is_named(const Entry& entry, std::string_view key) {
   constexpr std::string_view kAny = "...";
@@ -120,9 +115,10 @@ bool is_named(const Entry& entry, std::string_view key) {
 }
 
 const Entry* find(std::string_view key) {
-  const auto* const found = std::find_if(std::begin(kEntries), std::end(kEntries),
-                                         [&](const Entry& one) { return is_named(one, key); });
-  return found == std::end(kEntries) ? nullptr : found;
+  const auto& all = all_entries();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Entry& one) { return is_named(one, key); });
+  return found == all.end() ? nullptr : &*found;
 }
 
 /// The environment can ask LibTorch for fewer vector instructions than the CPU has.
@@ -142,7 +138,7 @@ bool is_context_field(std::string_view key) { return find(key) != nullptr; }
 
 std::vector<std::string_view> context_fields(ContextField field) {
   std::vector<std::string_view> keys;
-  for (const auto& entry : kEntries) {
+  for (const auto& entry : all_entries()) {
     if (field_of(entry) == field) keys.push_back(entry.key);
   }
   return keys;

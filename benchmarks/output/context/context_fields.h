@@ -4,15 +4,9 @@
 #include <string_view>
 #include <vector>
 
-namespace fathom::benchmarks {
+#include "benchmarks/options/option.h"
 
-/// What an entry of the context says, which decides who compares it.
-enum class ContextField {
-  kMachine,      ///< which machine it is: files of one machine agree in it
-  kSetting,      ///< a setting or version that changes times while the code stays the same
-  kRun,          ///< which build and which rows: only --fathom_resume compares it
-  kDescription,  ///< nobody compares it
-};
+namespace fathom::benchmarks {
 
 /// The kind of an entry. An unknown one, as of --benchmark_context, is a description.
 ContextField context_field(std::string_view key);

@@ -39,12 +39,12 @@ void leave_stdout() {
 }  // namespace
 
 OutputFiles::OutputFiles(const Options& options, EarlierRun earlier)
-    : warn_(options.data.warn),
+    : warn_(options.conditions.data.warn),
       resumes_(options.resume),
       has_files_beside_(!options.out.empty() && fixtures::has_files_beside(options.out)),
       earlier_(std::move(earlier)),
       out_(options.out),
-      samples_path_(options.samples) {
+      samples_path_(options.recording.samples) {
   const bool takes_stdout = fixtures::is_stdout(out_) || fixtures::is_stdout(samples_path_);
   if (!out_.empty()) {
     expect_names_beside(out_);

@@ -1,4 +1,4 @@
-#include "benchmarks/rows/study.h"
+#include "benchmarks/rows/presets.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 
 #include "benchmarks/error.h"
 #include "benchmarks/output/files/peaks_json.h"
+#include "benchmarks/rows/expected_seconds.h"
 #include "models/table.h"
 #include "tests/benchmarks/parsed_options.h"
 
@@ -39,7 +40,7 @@ std::set<std::string> all_workloads() {
 class EveryStudy : public testing::TestWithParam<StudyCase> {
  protected:
   std::vector<Row> rows() const {
-    return study_rows(
+    return make_rows(
         parsed({"--fathom_study=" + std::string(GetParam().name), "--fathom_device=cpu",
                 "--fathom_threads=1,2", "--benchmark_out=run.json"}));
   }
@@ -137,8 +138,8 @@ TEST_P(EveryStudy, ExpectsAFiniteTimeWithoutAPeak) {
 TEST(Study, RunsStepsOnOtherKernelsAtMaxThreadsInTheFullOneOnly) {
   for (const std::string study : {"fathom", "tbd", "full"}) {
     std::map<std::string, std::set<std::string>> steps;  // by backend
-    for (const auto& row : study_rows(parsed({"--fathom_study=" + study, "--benchmark_out=run.json",
-                                              "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
+    for (const auto& row : make_rows(parsed({"--fathom_study=" + study, "--benchmark_out=run.json",
+                                             "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
       if (!row.step || row.threads != 2) continue;
       if (row.own_process || row.memory != nullptr) steps[row.backend].insert(row.subject);
     }
@@ -155,8 +156,8 @@ TEST(Study, RunsStepsOnOtherKernelsAtMaxThreadsInTheFullOneOnly) {
 
 TEST(Study, OfTbdRunsStepsAndTheirOpsAtMaxThreads) {
   std::set<std::string> kinds;
-  for (const auto& row : study_rows(parsed({"--fathom_study=tbd", "--benchmark_out=run.json",
-                                            "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
+  for (const auto& row : make_rows(parsed({"--fathom_study=tbd", "--benchmark_out=run.json",
+                                           "--fathom_device=cpu", "--fathom_threads=1,2"}))) {
     EXPECT_EQ(row.threads, 2) << row.name;
     EXPECT_TRUE(row.op ? row.op->in_steps : row.backend == "torch") << row.name;
     kinds.insert(row.op ? "op" : "step");
@@ -165,8 +166,7 @@ TEST(Study, OfTbdRunsStepsAndTheirOpsAtMaxThreads) {
 }
 
 TEST(Study, OfFathomKeepsSamplesOfItsShortStepsOnly) {
-  for (const auto& row :
-       study_rows(parsed({"--fathom_study=fathom", "--benchmark_out=run.json"}))) {
+  for (const auto& row : make_rows(parsed({"--fathom_study=fathom", "--benchmark_out=run.json"}))) {
     const bool light = row.name.starts_with("memnet/") || row.name.starts_with("autoenc/") ||
                        row.name.starts_with("deepq/") || row.name.starts_with("seq2seq/");
     EXPECT_EQ(row.samples, light && row.profiling != Profiling::kNone) << row.name;
@@ -175,24 +175,11 @@ TEST(Study, OfFathomKeepsSamplesOfItsShortStepsOnly) {
 
 TEST(Study, WritesSamplesBesideItsFile) {
   const std::vector<std::string> arguments{"--fathom_study=fathom", "--benchmark_out=run.json"};
-  EXPECT_EQ(parsed(arguments).samples, "run.json.samples.jsonl");
+  EXPECT_EQ(parsed(arguments).recording.samples, "run.json.samples.jsonl");
   auto elsewhere = arguments;
   elsewhere.emplace_back("--fathom_samples=steps.jsonl");
-  EXPECT_EQ(parsed(elsewhere).samples, "steps.jsonl");
-  EXPECT_EQ(parsed({"--fathom_study=fathom", "--benchmark_out=/dev/null"}).samples, "");
-}
-
-TEST(Study, ExcludesOptionsThatItSetsItself) {
-  const std::vector<std::string> arguments{"--fathom_study=fathom", "--benchmark_out=run.json"};
-  for (const char* other : {"--fathom_batch=4", "--fathom_cache=hot", "--fathom_backend=torch",
-                            "--fathom_profile", "--fathom_memory", "--fathom_shapes=mine.json",
-                            "--fathom_record=shapes", "--fathom_explain=vgg/train"}) {
-    auto both = arguments;
-    both.emplace_back(other);
-    EXPECT_THROW(parsed(both), UsageError) << other;
-  }
-  EXPECT_THROW(parsed({"--fathom_study=fathom"}), UsageError);
-  EXPECT_THROW(parsed({"--fathom_study=long", "--benchmark_out=run.json"}), UsageError);
+  EXPECT_EQ(parsed(elsewhere).recording.samples, "steps.jsonl");
+  EXPECT_EQ(parsed({"--fathom_study=fathom", "--benchmark_out=/dev/null"}).recording.samples, "");
 }
 
 }  // namespace

@@ -1,0 +1,337 @@
+// The options that choose the rows.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include "benchmarks/options/google_benchmark_flags.h"
+#include "benchmarks/options/nearest.h"
+#include "benchmarks/options/option_value.h"
+#include "fixtures/files/text.h"
+#include "fixtures/files/written_file.h"
+#include "fixtures/machine/cpus.h"
+#include "models/table.h"
+#include "ops/backends/kernel_library.h"
+#include "ops/backends/onednn/library.h"
+
+namespace fathom::benchmarks {
+namespace {
+
+using fixtures::Device;
+using fixtures::Precision;
+using ops::Backend;
+
+constexpr int64_t kMaxBatch = 1 << 16;
+constexpr int kMaxThreads = 1 << 12;
+constexpr int kMaxRanks = 1 << 12;
+
+template <typename Value>
+bool holds(const std::vector<Value>& list, Value value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// The backend of a name: ours, or the library of --fathom_kernels. Throws UsageError.
+Backend backend_of(const std::string& typed, const Axes& axes) {
+  if (axes.library != nullptr && typed == axes.library->name) return Backend::kLibrary;
+  if (holds({ops::kBackendNames.begin(), ops::kBackendNames.end()}, std::string_view(typed)))
+    return enum_value<Backend>(typed, ops::kBackendNames);
+  std::string known;
+  for (const auto name : ops::kBackendNames) known.append(known.empty() ? "" : ",").append(name);
+  if (axes.library != nullptr) known.append(",").append(axes.library->name);
+  throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
+}
+
+OptionValue backends() {
+  const auto declare = [](CLI::App& app, const std::string& flag, Options& options) {
+    const auto set = [flag, &axes = options.axes](const std::vector<std::string>& typed) {
+      axes.backends.clear();
+      for (const auto& one : typed) axes.backends.push_back(backend_of(one, axes));
+      refuse_repeats(flag, axes.backends);
+    };
+    app.add_option_function<std::vector<std::string>>(flag, set)->delimiter(',');
+  };
+  const auto words = [](const Options& options) {
+    std::vector<std::string> all;
+    for (const auto backend : options.axes.backends) {
+      // Its rows are there whether --fathom_backend lists it or not.
+      if (backend != Backend::kLibrary) all.emplace_back(name(backend));
+    }
+    return all;
+  };
+  return {.kind = OptionValue::Kind::kList, .text = "LIST", .declare = declare, .words = words};
+}
+
+/// The path of a library, which resolve_for_machine() loads: until then only its name is known.
+OptionValue kernels() {
+  OptionValue value = file([](auto& options) -> auto& { return options.kernels; });
+  value.declare = [](CLI::App& app, const std::string& flag, Options& options) {
+    const auto set = [flag, &options](const std::string& path) {
+      options.kernels = path;
+      try {
+        // A file that is missing is missing under any name.
+        if (!std::ifstream(path)) throw std::runtime_error(std::strerror(errno));
+        options.axes.library =
+            std::make_shared<const ops::KernelSet>(ops::KernelSet{.name = ops::library_name(path)});
+      } catch (const std::runtime_error& error) {
+        throw UsageError(flag + "=" + path + ": " + error.what());
+      }
+    };
+    app.add_option_function<std::string>(flag, set);
+  };
+  return value;
+}
+
+StepName step_name(const std::string& typed) {
+  std::vector<std::string> known;
+  for (const auto& workload : models::workloads()) {
+    for (const auto mode : models::modes(workload)) {
+      known.push_back(std::string(workload.name) + '/' + std::string(name(mode)));
+      if (typed == known.back()) return {std::string(workload.name), mode};
+    }
+  }
+  const auto best = nearest(typed, known, 1);
+  throw UsageError("--fathom_explain=" + typed + ": no such step" +
+                   (best.empty() ? ", expected a workload of --fathom_models and /train or /infer"
+                                 : "; did you mean " + best[0] + "?"));
+}
+
+OptionValue step() {
+  const auto declare = [](CLI::App& app, const std::string& flag, Options& options) {
+    const auto set = [&options](const std::string& typed) { options.explain = step_name(typed); };
+    app.add_option_function<std::string>(flag, set);
+  };
+  const auto words = [](const Options& options) -> std::vector<std::string> {
+    if (!options.explain) return {""};
+    return {options.explain->workload + '/' + std::string(name(options.explain->mode))};
+  };
+  return {.text = "WORKLOAD/MODE", .declare = declare, .words = words};
+}
+
+std::string refused_threads(const Options& options) {
+  if (!holds(options.axes.devices, Device::kCpu))
+    return ": only CPU rows have several threads; add cpu to --fathom_device";
+  const int cores = fixtures::usable_cores();
+  for (const int threads : options.axes.threads) {
+    if (threads > cores) {
+      return "=" + std::to_string(threads) + ": expected 1 to " + std::to_string(cores) +
+             ", the cores that this process may use";
+    }
+  }
+  return {};
+}
+
+std::string refused_ranks(const Options& options) {
+  const Axes& axes = options.axes;
+  for (const int ranks : axes.ranks) {
+    if (axes.place && ranks > axes.place->size) {
+      return "=" + std::to_string(ranks) + ": expected 1 to " + std::to_string(axes.place->size) +
+             ", the processes that " + axes.place->launcher + " has started";
+    }
+    if (std::none_of(axes.threads.begin(), axes.threads.end(),
+                     [&](int threads) { return has_cores(axes, ranks, threads); })) {
+      return "=" + std::to_string(ranks) + ": this process may use " +
+             fixtures::counted(fixtures::usable_cores(), "core") +
+             ", expected one for each thread of each rank on this host";
+    }
+  }
+  return {};
+}
+
+std::string refused_precision(const Options& options) {
+  if (holds(options.axes.precisions, Precision::kTf32) &&
+      !holds(options.axes.devices, Device::kCuda)) {
+    return "=tf32: runs on a GPU only, but --fathom_device is cpu; expected fp32 or bf16";
+  }
+  return {};
+}
+
+std::string refused_backend(const Options& options) {
+  const Axes& axes = options.axes;
+  for (const auto backend : {Backend::kCublas, Backend::kCudnn}) {
+    const std::string refusal = refused_without_gpu(options);
+    if (holds(axes.backends, backend) && !refusal.empty())
+      return "=" + std::string(name(backend)) + refusal;
+  }
+  if (!holds(axes.backends, Backend::kOneDnn)) return {};
+  if (!holds(axes.devices, Device::kCpu))
+    return "=onednn: runs on the CPU only, which --fathom_device leaves out";
+  if (ops::onednn::version().empty())
+    return "=onednn: built without oneDNN; configure with -DDNNL_ROOT=DIR";
+  if (!ops::onednn::has_bf16() && axes.precisions == std::vector{Precision::kBf16}) {
+    return "=onednn: oneDNN has no bf16 on this CPU, expected fp32 in --fathom_precision";
+  }
+  return {};
+}
+
+std::string refused_kernels(const Options& options) {
+  const Axes& axes = options.axes;
+  if (std::any_of(axes.devices.begin(), axes.devices.end(),
+                  [&](auto device) { return axes.library->has_kernels_for(device); })) {
+    return {};
+  }
+  return "=" + options.kernels + ": registers kernels for " +
+         std::string(name(axes.library->operators.begin()->first)) +
+         ", which is not among the devices of these rows";
+}
+
+std::string refused_kernel_choice(const Options& options) {
+  if (holds(options.axes.backends, Backend::kTuned) || options.study == Study::kFull) return {};
+  return ": needs tuned in --fathom_backend, or --fathom_study=full";
+}
+
+/// Presets have many rows.
+void shorten_rows(Options& options) {
+  if (!is_given("--benchmark_min_time", options))
+    options.google_benchmark.emplace_back("--benchmark_min_time=0.05");
+}
+
+void imply_of_study(Options& options) {
+  shorten_rows(options);
+  if (options.recording.samples.empty() && !options.out.empty() &&
+      fixtures::is_plain_file(options.out))
+    options.recording.samples = options.out + ".samples.jsonl";
+}
+
+std::string refused_study(const Options& options) {
+  return options.out.empty() ? ": needs --benchmark_out=FILE, in JSON" : "";
+}
+
+}  // namespace
+
+std::vector<Option> axis_options() {
+  constexpr auto kGroup = OptionGroup::kAxes;
+  const Exclusion recorded{"--fathom_record",
+                           "which records fp32 steps at the workloads' batch sizes"};
+  return {
+      {.flag = "--fathom_device",
+       .group = kGroup,
+       .help = "runs on cpu, cuda",
+       .fallback = "the devices present",
+       .value = names_list(
+           [](auto& options) -> auto& { return options.axes.devices; }, fixtures::kDeviceNames),
+       .token = "device",
+       .own_process = OwnProcess::kValueOfRow},
+      {.flag = "--fathom_gpu",
+       .group = kGroup,
+       .help = "uses this GPU",
+       .fallback = "CUDA's first",
+       .value = string(
+           [](auto& options) -> auto& { return options.gpu; }, "INDEX|UUID"),
+       .own_process = OwnProcess::kNothing},  // it inherits the choice with its environment
+      {.flag = "--fathom_threads",
+       .group = kGroup,
+       .help = "sets the threads of CPU rows",
+       .fallback = "1, 2, 4, ... and all cores",
+       .value = numbers(
+           [](auto& options) -> auto& { return options.axes.threads; }, 1, kMaxThreads),
+       .token = "threads",
+       .refusal = refused_threads},
+      {.flag = "--fathom_ranks",
+       .group = kGroup,
+       .help = "adds rows of several processes that train one model",
+       .value = numbers(
+           [](auto& options) -> auto& { return options.axes.ranks; }, 1, kMaxRanks),
+       .token = "ranks",
+       .excludes = {{"--fathom_explain", "which profiles one process"},
+                    {"--fathom_study", "whose rows are the same on every machine"},
+                    {"--fathom_record", "which measures nothing"},
+                    {"--fathom_cuda_graph", "a captured step reduces no gradients"}},
+       .refusal = refused_ranks,
+       .own_process = OwnProcess::kOfRanks},
+      {.flag = "--fathom_batch",
+       .group = kGroup,
+       .help = "sets the batch sizes of the workloads",
+       .fallback = "each one's own",
+       .value = numbers(
+           [](auto& options) -> auto& { return options.axes.batches; }, int64_t{1}, kMaxBatch),
+       .token = "batch",
+       .excludes = {recorded},
+       .own_process = OwnProcess::kValueOfRow},
+      {.flag = "--fathom_precision",
+       .group = kGroup,
+       .help = "sets fp32, bf16 (by autocast) or tf32 (GPU)",
+       .fallback = "fp32",
+       .value = names_list(
+           [](auto& options) -> auto& { return options.axes.precisions; },
+           fixtures::kPrecisionNames),
+       .token = "precision",
+       .excludes = {recorded},
+       .refusal = refused_precision},
+      {.flag = "--fathom_backend",
+       .group = kGroup,
+       .help = "backends of ops (default: all) and of steps",
+       .fallback = "torch",
+       .value = backends(),
+       .token = "backend",
+       .refusal = refused_backend,
+       .own_process = OwnProcess::kValueOfRow},
+      {.flag = "--fathom_kernels",
+       .group = kGroup,
+       .help = "adds rows of steps and ops on your kernels in lib<name>.so",
+       .value = kernels(),
+       .excludes = {{"--fathom_study", "whose rows are the same on every machine"},
+                    {"--fathom_record", "which records the ops of LibTorch"}},
+       .refusal = refused_kernels,
+       .file = OptionFile::kInput,
+       .context = {"fathom_kernels", ContextField::kRun}},
+      {.flag = "--fathom_keep_unreplaced",
+       .group = kGroup,
+       .help = "times rows in which these kernels or oneDNN's replace nothing, too",
+       .value = flag([](auto& options) -> auto& { return options.axes.keep_unreplaced; })},
+      {.flag = "--fathom_kernel_choice",
+       .group = kGroup,
+       .help = "repeats the choices of tuned in an earlier <out>.kernels.json",
+       .value = file([](auto& options) -> auto& { return options.conditions.kernel_choice; }),
+       .refusal = refused_kernel_choice,
+       .file = OptionFile::kInput,
+       .context = {"fathom_kernel_choice", ContextField::kSetting},
+       .own_process = OwnProcess::kOfTuned},
+      {.flag = "--fathom_cache",
+       .group = kGroup,
+       .help = "hot: the data of ops in the caches; cold: in memory",
+       .fallback = "hot",
+       .value = names_list(
+           [](auto& options) -> auto& { return options.axes.caches; }, kCacheNames),
+       .token = "cache",
+       .own_process = OwnProcess::kValueOfRow},
+      {.flag = "--fathom_shapes",
+       .group = kGroup,
+       .help = "adds rows with the op shapes of this JSON file",
+       .value = file([](auto& options) -> auto& { return options.axes.shapes; }),
+       .file = OptionFile::kInput,
+       .context = {"fathom_shapes", ContextField::kSetting}},
+      {.flag = "--fathom_study",
+       .group = kGroup,
+       .help = "runs the rows for a report, of Fathom's workloads, TBD's or all",
+       .value = choice(
+           [](auto& options) -> auto& { return options.study; }, kStudyNames),
+       .excludes = {{"--fathom_explain", "which has rows of its own"},
+                    {"--fathom_record", "which measures nothing"},
+                    {"--fathom_batch", "it sweeps batches around the default"},
+                    {"--fathom_cache", "it runs ops hot and cold"},
+                    {"--fathom_backend", "which it sets itself"},
+                    {"--fathom_profile", "it profiles the steps that its figures need"},
+                    {"--fathom_memory",
+                     "it measures the memory of the steps that its figures need"},
+                    {"--fathom_shapes", "its op shapes are those of the workloads"}},
+       .imply = imply_of_study,
+       .refusal = refused_study,
+       .context = {"fathom_study", ContextField::kRun},
+       .own_process = OwnProcess::kNothing},
+      {.flag = "--fathom_explain",
+       .group = kGroup,
+       .help = "runs a step and its ops, and prints why the step takes its time",
+       .value = step(),
+       .excludes = {{"--fathom_resume", "it measures all its rows in one run"},
+                    {"--fathom_record", "which measures nothing"},
+                    {"--fathom_batch", "its op shapes are those of the workload's own batch"},
+                    {"--fathom_cache", "it runs ops hot and cold"},
+                    {"--fathom_profile", "it profiles the step itself"},
+                    {"--fathom_shapes", "its op shapes are those of the workload"},
+                    {"--benchmark_filter", "it chooses its rows itself"}},
+       .imply = shorten_rows,
+       .own_process = OwnProcess::kNothing},
+  };
+}
+
+}  // namespace fathom::benchmarks
