@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Run = RowResult::Run;
+using enum OptionRules::OwnProcess;
 
 /// Flags of Google Benchmark of which a row's own process has its own values.
 constexpr std::array<std::string_view, 4> kOwnFlags{"--benchmark_filter", "--benchmark_format",
@@ -40,18 +41,9 @@ bool holds(const List& list, std::string_view one) {
 
 /// Whether the process of a row gets an option as it was typed.
 bool is_passed(const Option& option, const Row& row) {
-  switch (option.own_process) {
-    case OwnProcess::kAsTyped:
-      return true;
-    case OwnProcess::kOfRanks:
-      return row.ranks > 0;
-    case OwnProcess::kOfTuned:
-      return row.backend == name(ops::Backend::kTuned);
-    case OwnProcess::kValueOfRow:
-    case OwnProcess::kNothing:
-      return false;
-  }
-  return false;
+  const auto passed = option.rules.own_process;
+  return passed == kAsTyped || (passed == kOfRanks && row.ranks > 0) ||
+         (passed == kOfTuned && row.backend == name(ops::Backend::kTuned));
 }
 
 /// The value of a token in a row's name: "8" of "/batch:8/"; empty where it has none.
@@ -170,11 +162,11 @@ std::vector<std::string> Isolation::arguments(const Row& row) const {
   for (const auto& one : row.switches) dropped.insert(one.substr(0, one.find('=')));
   for (const auto& option : option_table()) {
     if (!is_passed(option, row)) dropped.insert(option.flag);
-    if (option.own_process != OwnProcess::kValueOfRow) continue;
-    const std::string value = token_value(row, option.token);
+    if (option.rules.own_process != kValueOfRow) continue;
+    const std::string value = token_value(row, option.rules.token);
     // The backends of collectives are none of --fathom_backend.
-    if (!value.empty() && (row.step || row.op || option.token == "device"))
-      own.push_back(option.flag + ('=' + value));
+    if (!value.empty() && (row.step || row.op || option.rules.token == "device"))
+      own.push_back(option.flag + '=' + value);
   }
   if (row.profiling == Profiling::kOpTypes) own.emplace_back("--fathom_profile");
   if (row.memory != nullptr) own.emplace_back("--fathom_memory");

@@ -31,7 +31,8 @@ bool holds(const std::vector<Value>& list, Value value) {
 }
 
 /// The backend of a name: ours, or the library of --fathom_kernels. Throws UsageError.
-Backend backend_of(const std::string& typed, const Axes& axes) {
+Backend backend_of(const std::string& typed, const Options& options) {
+  const Axes& axes = options.axes;
   if (axes.library != nullptr && typed == axes.library->name) return Backend::kLibrary;
   if (holds({ops::kBackendNames.begin(), ops::kBackendNames.end()}, std::string_view(typed)))
     return enum_value<Backend>(typed, ops::kBackendNames);
@@ -41,30 +42,10 @@ Backend backend_of(const std::string& typed, const Axes& axes) {
   throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
 }
 
-OptionValue backends() {
-  const auto declare = [](CLI::App& app, const std::string& flag, Options& options) {
-    const auto set = [flag, &axes = options.axes](const std::vector<std::string>& typed) {
-      axes.backends.clear();
-      for (const auto& one : typed) axes.backends.push_back(backend_of(one, axes));
-      refuse_repeats(flag, axes.backends);
-    };
-    app.add_option_function<std::vector<std::string>>(flag, set)->delimiter(',');
-  };
-  const auto words = [](const Options& options) {
-    std::vector<std::string> all;
-    for (const auto backend : options.axes.backends) {
-      // Its rows are there whether --fathom_backend lists it or not.
-      if (backend != Backend::kLibrary) all.emplace_back(name(backend));
-    }
-    return all;
-  };
-  return {.kind = OptionValue::Kind::kList, .text = "LIST", .declare = declare, .words = words};
-}
-
 /// The path of a library, which resolve_for_machine() loads: until then only its name is known.
 OptionValue kernels() {
-  OptionValue value = file([](auto& options) -> auto& { return options.kernels; });
-  value.declare = [](CLI::App& app, const std::string& flag, Options& options) {
+  OptionValue made = value("FILE", &Options::kernels);
+  made.declare = [](CLI::App& app, const std::string& flag, Options& options) {
     const auto set = [flag, &options](const std::string& path) {
       options.kernels = path;
       try {
@@ -78,7 +59,7 @@ OptionValue kernels() {
     };
     app.add_option_function<std::string>(flag, set);
   };
-  return value;
+  return made;
 }
 
 StepName step_name(const std::string& typed) {
@@ -100,11 +81,8 @@ OptionValue step() {
     const auto set = [&options](const std::string& typed) { options.explain = step_name(typed); };
     app.add_option_function<std::string>(flag, set);
   };
-  const auto words = [](const Options& options) -> std::vector<std::string> {
-    if (!options.explain) return {""};
-    return {options.explain->workload + '/' + std::string(name(options.explain->mode))};
-  };
-  return {.text = "WORKLOAD/MODE", .declare = declare, .words = words};
+  return {OptionValue::Kind::kOther, "WORKLOAD/MODE", declare,
+          [](const Options&) { return std::vector<std::string>(); }};
 }
 
 std::string refused_threads(const Options& options) {
@@ -198,140 +176,102 @@ std::string refused_study(const Options& options) {
 
 }  // namespace
 
-std::vector<Option> axis_options() {
-  constexpr auto kGroup = OptionGroup::kAxes;
+OptionGroup axis_options() {
+  using enum OptionRules::OwnProcess;
+  constexpr auto kInput = OptionRules::File::kInput;
+  constexpr auto kRun = ContextField::kRun;
   const Exclusion recorded{"--fathom_record",
                            "which records fp32 steps at the workloads' batch sizes"};
-  return {
-      {.flag = "--fathom_device",
-       .group = kGroup,
-       .help = "runs on cpu, cuda",
-       .fallback = "the devices present",
-       .value = names_list(
-           [](auto& options) -> auto& { return options.axes.devices; }, fixtures::kDeviceNames),
-       .token = "device",
-       .own_process = OwnProcess::kValueOfRow},
-      {.flag = "--fathom_gpu",
-       .group = kGroup,
-       .help = "uses this GPU",
-       .fallback = "CUDA's first",
-       .value = string(
-           [](auto& options) -> auto& { return options.gpu; }, "INDEX|UUID"),
-       .own_process = OwnProcess::kNothing},  // it inherits the choice with its environment
-      {.flag = "--fathom_threads",
-       .group = kGroup,
-       .help = "sets the threads of CPU rows",
-       .fallback = "1, 2, 4, ... and all cores",
-       .value = numbers(
-           [](auto& options) -> auto& { return options.axes.threads; }, 1, kMaxThreads),
-       .token = "threads",
-       .refusal = refused_threads},
-      {.flag = "--fathom_ranks",
-       .group = kGroup,
-       .help = "adds rows of several processes that train one model",
-       .value = numbers(
-           [](auto& options) -> auto& { return options.axes.ranks; }, 1, kMaxRanks),
-       .token = "ranks",
-       .excludes = {{"--fathom_explain", "which profiles one process"},
-                    {"--fathom_study", "whose rows are the same on every machine"},
-                    {"--fathom_record", "which measures nothing"},
-                    {"--fathom_cuda_graph", "a captured step reduces no gradients"}},
-       .refusal = refused_ranks,
-       .own_process = OwnProcess::kOfRanks},
-      {.flag = "--fathom_batch",
-       .group = kGroup,
-       .help = "sets the batch sizes of the workloads",
-       .fallback = "each one's own",
-       .value = numbers(
-           [](auto& options) -> auto& { return options.axes.batches; }, int64_t{1}, kMaxBatch),
-       .token = "batch",
-       .excludes = {recorded},
-       .own_process = OwnProcess::kValueOfRow},
-      {.flag = "--fathom_precision",
-       .group = kGroup,
-       .help = "sets fp32, bf16 (by autocast) or tf32 (GPU)",
-       .fallback = "fp32",
-       .value = names_list(
-           [](auto& options) -> auto& { return options.axes.precisions; },
-           fixtures::kPrecisionNames),
-       .token = "precision",
-       .excludes = {recorded},
-       .refusal = refused_precision},
-      {.flag = "--fathom_backend",
-       .group = kGroup,
-       .help = "backends of ops (default: all) and of steps",
-       .fallback = "torch",
-       .value = backends(),
-       .token = "backend",
-       .refusal = refused_backend,
-       .own_process = OwnProcess::kValueOfRow},
-      {.flag = "--fathom_kernels",
-       .group = kGroup,
-       .help = "adds rows of steps and ops on your kernels in lib<name>.so",
-       .value = kernels(),
-       .excludes = {{"--fathom_study", "whose rows are the same on every machine"},
-                    {"--fathom_record", "which records the ops of LibTorch"}},
-       .refusal = refused_kernels,
-       .file = OptionFile::kInput,
-       .context = {"fathom_kernels", ContextField::kRun}},
-      {.flag = "--fathom_keep_unreplaced",
-       .group = kGroup,
-       .help = "times rows in which these kernels or oneDNN's replace nothing, too",
-       .value = flag([](auto& options) -> auto& { return options.axes.keep_unreplaced; })},
-      {.flag = "--fathom_kernel_choice",
-       .group = kGroup,
-       .help = "repeats the choices of tuned in an earlier <out>.kernels.json",
-       .value = file([](auto& options) -> auto& { return options.conditions.kernel_choice; }),
-       .refusal = refused_kernel_choice,
-       .file = OptionFile::kInput,
-       .context = {"fathom_kernel_choice", ContextField::kSetting},
-       .own_process = OwnProcess::kOfTuned},
-      {.flag = "--fathom_cache",
-       .group = kGroup,
-       .help = "hot: the data of ops in the caches; cold: in memory",
-       .fallback = "hot",
-       .value = names_list(
-           [](auto& options) -> auto& { return options.axes.caches; }, kCacheNames),
-       .token = "cache",
-       .own_process = OwnProcess::kValueOfRow},
-      {.flag = "--fathom_shapes",
-       .group = kGroup,
-       .help = "adds rows with the op shapes of this JSON file",
-       .value = file([](auto& options) -> auto& { return options.axes.shapes; }),
-       .file = OptionFile::kInput,
-       .context = {"fathom_shapes", ContextField::kSetting}},
-      {.flag = "--fathom_study",
-       .group = kGroup,
-       .help = "runs the rows for a report, of Fathom's workloads, TBD's or all",
-       .value = choice(
-           [](auto& options) -> auto& { return options.study; }, kStudyNames),
-       .excludes = {{"--fathom_explain", "which has rows of its own"},
-                    {"--fathom_record", "which measures nothing"},
-                    {"--fathom_batch", "it sweeps batches around the default"},
-                    {"--fathom_cache", "it runs ops hot and cold"},
-                    {"--fathom_backend", "which it sets itself"},
-                    {"--fathom_profile", "it profiles the steps that its figures need"},
-                    {"--fathom_memory",
-                     "it measures the memory of the steps that its figures need"},
-                    {"--fathom_shapes", "its op shapes are those of the workloads"}},
-       .imply = imply_of_study,
-       .refusal = refused_study,
-       .context = {"fathom_study", ContextField::kRun},
-       .own_process = OwnProcess::kNothing},
-      {.flag = "--fathom_explain",
-       .group = kGroup,
-       .help = "runs a step and its ops, and prints why the step takes its time",
-       .value = step(),
-       .excludes = {{"--fathom_resume", "it measures all its rows in one run"},
-                    {"--fathom_record", "which measures nothing"},
-                    {"--fathom_batch", "its op shapes are those of the workload's own batch"},
-                    {"--fathom_cache", "it runs ops hot and cold"},
-                    {"--fathom_profile", "it profiles the step itself"},
-                    {"--fathom_shapes", "its op shapes are those of the workload"},
-                    {"--benchmark_filter", "it chooses its rows itself"}},
-       .imply = shorten_rows,
-       .own_process = OwnProcess::kNothing},
-  };
+  return {"What to run",
+          {{"--fathom_device",
+            "runs on cpu, cuda (default: the devices present)",
+            list(&Axes::devices, fixtures::kDeviceNames),
+            {.token = "device", .own_process = kValueOfRow}},
+           // A row's own process inherits the choice with its environment.
+           {"--fathom_gpu",
+            "uses this GPU (default: CUDA's first)",
+            value("INDEX|UUID", &Options::gpu),
+            {.own_process = kNothing}},
+           {"--fathom_threads",
+            "sets the threads of CPU rows (default: 1, 2, 4, ... and all cores)",
+            list(&Axes::threads, 1, kMaxThreads),
+            {.token = "threads", .refusal = refused_threads}},
+           {"--fathom_ranks",
+            "adds rows of several processes that train one model",
+            list(&Axes::ranks, 1, kMaxRanks),
+            {.token = "ranks",
+             .excludes = {{"--fathom_explain", "which profiles one process"},
+                          {"--fathom_study", "whose rows are the same on every machine"},
+                          {"--fathom_record", "which measures nothing"},
+                          {"--fathom_cuda_graph", "a captured step reduces no gradients"}},
+             .refusal = refused_ranks,
+             .own_process = kOfRanks}},
+           {"--fathom_batch",
+            "sets the batch sizes of the workloads (default: each one's own)",
+            list(&Axes::batches, int64_t{1}, kMaxBatch),
+            {.token = "batch", .excludes = {recorded}, .own_process = kValueOfRow}},
+           {"--fathom_precision",
+            "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)",
+            list(&Axes::precisions, fixtures::kPrecisionNames),
+            {.token = "precision", .excludes = {recorded}, .refusal = refused_precision}},
+           {"--fathom_backend",
+            "backends of ops (default: all) and of steps (default: torch)",
+            list<std::string>(&Axes::backends, {}, backend_of),
+            {.token = "backend", .refusal = refused_backend, .own_process = kValueOfRow}},
+           {"--fathom_kernels",
+            "adds rows of steps and ops on your kernels in lib<name>.so",
+            kernels(),
+            {.excludes = {{"--fathom_study", "whose rows are the same on every machine"},
+                          {"--fathom_record", "which records the ops of LibTorch"}},
+             .refusal = refused_kernels,
+             .file = kInput,
+             .context = {"fathom_kernels", kRun}}},
+           {"--fathom_keep_unreplaced",
+            "times rows in which these kernels or oneDNN's replace nothing, too",
+            flag(&Axes::keep_unreplaced)},
+           {"--fathom_kernel_choice",
+            "repeats the choices of tuned in an earlier <out>.kernels.json",
+            value("FILE", &Conditions::kernel_choice),
+            {.refusal = refused_kernel_choice,
+             .file = kInput,
+             .context = {"fathom_kernel_choice"},
+             .own_process = kOfTuned}},
+           {"--fathom_cache",
+            "hot: the data of ops in the caches; cold: in memory (default: hot)",
+            list(&Axes::caches, kCacheNames),
+            {.token = "cache", .own_process = kValueOfRow}},
+           {"--fathom_shapes",
+            "adds rows with the op shapes of this JSON file",
+            value("FILE", &Axes::shapes),
+            {.file = kInput, .context = {"fathom_shapes"}}},
+           {"--fathom_study",
+            "runs the rows for a report, of Fathom's workloads, TBD's or all",
+            choice<Study>(&Options::study, kStudyNames),
+            {.excludes = {{"--fathom_explain", "which has rows of its own"},
+                          {"--fathom_record", "which measures nothing"},
+                          {"--fathom_batch", "it sweeps batches around the default"},
+                          {"--fathom_cache", "it runs ops hot and cold"},
+                          {"--fathom_backend", "which it sets itself"},
+                          {"--fathom_profile", "it profiles the steps that its figures need"},
+                          {"--fathom_memory",
+                           "it measures the memory of the steps that its figures need"},
+                          {"--fathom_shapes", "its op shapes are those of the workloads"}},
+             .imply = imply_of_study,
+             .refusal = refused_study,
+             .context = {"fathom_study", kRun},
+             .own_process = kNothing}},
+           {"--fathom_explain",
+            "runs a step and its ops, and prints why the step takes its time",
+            step(),
+            {.excludes = {{"--fathom_resume", "it measures all its rows in one run"},
+                          {"--fathom_record", "which measures nothing"},
+                          {"--fathom_batch", "its op shapes are those of the workload's own batch"},
+                          {"--fathom_cache", "it runs ops hot and cold"},
+                          {"--fathom_profile", "it profiles the step itself"},
+                          {"--fathom_shapes", "its op shapes are those of the workload"},
+                          {"--benchmark_filter", "it chooses its rows itself"}},
+             .imply = shorten_rows,
+             .own_process = kNothing}}}};
 }
 
 }  // namespace fathom::benchmarks

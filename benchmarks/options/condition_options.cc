@@ -8,6 +8,8 @@
 namespace fathom::benchmarks {
 namespace {
 
+using fixtures::DataSource;
+
 /// Of DataSource::fail_at_first_error.
 constexpr std::array<std::string_view, 2> kDataErrorsNames{"skip", "fail"};
 
@@ -25,107 +27,77 @@ CLI::Validator unsigned_integer() {
 }
 
 std::string refused_data_errors(const Options& options) {
-  const fixtures::DataSource& data = options.conditions.data;
-  return data.synthetic() && data.fail_at_first_error ? "=fail: needs --fathom_data=DIR" : "";
+  return options.conditions.data.synthetic() ? "=fail: needs --fathom_data=DIR" : "";
 }
 
 std::string data_source(const Options& options) {
-  const fixtures::DataSource& data = options.conditions.data;
+  const DataSource& data = options.conditions.data;
   return data.synthetic() ? "synthetic" : data.directory.string();
 }
 
 std::string rom_path(const Options& options) { return options.conditions.data.rom.string(); }
 
-std::string bucket_mb(const Options& options) {
-  return options.axes.ranks.empty() ? "" : number_text(options.conditions.bucket_mb);
+std::string bucket_of_ranks(const Options& options) {
+  return options.axes.ranks.empty() ? "" : word(options.conditions.bucket_mb);
 }
 
 }  // namespace
 
-std::vector<Option> condition_options() {
-  constexpr auto kGroup = OptionGroup::kConditions;
-  constexpr auto kSetting = ContextField::kSetting;
-  const char* const contiguous = "whose op rows are contiguous";
+OptionGroup condition_options() {
+  using Rules = OptionRules;
+  const std::string contiguous = "whose op rows are contiguous";
   return {
-      {.flag = "--fathom_mkl",
-       .group = kGroup,
-       .help = "native: MKL uses its widest vector instructions on every CPU, not only on Intel's",
-       .fallback = "stock",
-       .value = choice(
-           [](auto& options) -> auto& { return options.conditions.mkl; }, kMklNames),
-       .context = {"fathom_mkl", kSetting}},
-      {.flag = "--fathom_malloc",
-       .group = kGroup,
-       .help = "tuned: malloc keeps freed memory for later steps",
-       .fallback = "stock",
-       .value = choice(
-           [](auto& options) -> auto& { return options.conditions.malloc; }, kMallocNames),
-       .context = {"fathom_malloc", kSetting}},
-      {.flag = "--fathom_layout",
-       .group = kGroup,
-       .help = "stores images and filters of convolutions so",
-       .fallback = "contiguous",
-       .value = choice(
-           [](auto& options) -> auto& { return options.conditions.layout; }, models::kLayoutNames),
-       .excludes = {{"--fathom_explain", contiguous}, {"--fathom_study", contiguous}},
-       .context = {"fathom_layout", kSetting}},
-      {.flag = "--fathom_cuda_graph",
-       .group = kGroup,
-       .help = "captures each step on a GPU once, then times replays",
-       .value = flag([](auto& options) -> auto& { return options.conditions.cuda_graph; }),
-       .excludes = {{"--fathom_explain", "which times ops that a replayed graph does not call"},
-                    {"--fathom_study", "which profiles ops that a replayed graph does not call"},
-                    {"--fathom_profile", "a replayed graph calls no ops"},
-                    {"--fathom_memory", "which logs allocations, and a replayed graph makes none"}},
-       .refusal = refused_without_gpu,
-       .context = {"fathom_cuda_graph", kSetting}},
-      {.flag = "--fathom_bucket_mb",
-       .group = kGroup,
-       .help = "sets the MiB of gradients that ranks reduce at once",
-       .fallback = "25",
-       .value = number(
-           [](auto& options) -> auto& { return options.conditions.bucket_mb; }, positive_number()),
-       .refusal = refused_without_ranks,
-       .context = {"fathom_bucket_mb", kSetting, bucket_mb},
-       .own_process = OwnProcess::kOfRanks},
-      {.flag = "--fathom_seed",
-       .group = kGroup,
-       .help = "seeds weights, data and dropout",
-       .fallback = "0",
-       .value = number(
-           [](auto& options) -> auto& { return options.conditions.seed; }, unsigned_integer()),
-       .context = {"seed", kSetting}},
-      {.flag = "--fathom_data",
-       .group = kGroup,
-       .help = "reads data sets from sub-folders of DIR",
-       .fallback = "synthetic data",
-       .value = string(
-           [](auto& options) -> auto& { return options.conditions.data.directory; }, "DIR"),
-       .context = {"data", kSetting, data_source}},
-      {.flag = "--fathom_data_errors",
-       .group = kGroup,
-       .help = "skips up to 1 % broken items or fails at the first",
-       .fallback = "skip",
-       .value = choice(
-           [](auto& options) -> auto& { return options.conditions.data.fail_at_first_error; },
-           kDataErrorsNames),
-       .refusal = refused_data_errors},
-      {.flag = "--fathom_rom",
-       .group = kGroup,
-       .help = "plays this Atari game; needs -DFATHOM_ALE=ON",
-       .fallback = "built in",
-       .value = file([](auto& options) -> auto& { return options.conditions.data.rom; }),
-       .file = OptionFile::kInput,
-       .context = {"rom", kSetting, rom_path}},
-      {.flag = "--fathom_replay",
-       .group = kGroup,
-       .help = "sets the frames of the replay memory in fixtures",
-       .fallback = "100000",
-       .value = number(
-           [](auto& options) -> auto& { return options.conditions.replay; },
-           CLI::Range(kMinReplay, kMaxReplay)),
-       .context = {"fathom_replay", kSetting}},
-  };
+      "How to run it",
+      {{"--fathom_mkl",
+        "native: MKL uses its widest vector instructions on every CPU, not only on Intel's "
+        "(default: stock)",
+        choice<Mkl>(&Conditions::mkl, kMklNames),
+        {.context = {"fathom_mkl"}}},
+       {"--fathom_malloc",
+        "tuned: malloc keeps freed memory for later steps (default: stock)",
+        choice<Malloc>(&Conditions::malloc, kMallocNames),
+        {.context = {"fathom_malloc"}}},
+       {"--fathom_layout",
+        "stores images and filters of convolutions so (default: contiguous)",
+        choice<models::Layout>(&Conditions::layout, models::kLayoutNames),
+        {.excludes = {{"--fathom_explain", contiguous}, {"--fathom_study", contiguous}},
+         .context = {"fathom_layout"}}},
+       {"--fathom_cuda_graph",
+        "captures each step on a GPU once, then times replays",
+        flag(&Conditions::cuda_graph),
+        {.excludes = {{"--fathom_explain", "which times ops that a replayed graph does not call"},
+                      {"--fathom_study", "which profiles ops that a replayed graph does not call"},
+                      {"--fathom_profile", "a replayed graph calls no ops"},
+                      {"--fathom_memory",
+                       "which logs allocations, and a replayed graph makes none"}},
+         .refusal = refused_without_gpu,
+         .context = {"fathom_cuda_graph"}}},
+       {"--fathom_bucket_mb",
+        "sets the MiB of gradients that ranks reduce at once (default: 25)",
+        value("N", &Conditions::bucket_mb, positive_number()),
+        {.refusal = refused_without_ranks,
+         .context = {.key = "fathom_bucket_mb", .value = bucket_of_ranks},
+         .own_process = Rules::OwnProcess::kOfRanks}},
+       {"--fathom_seed",
+        "seeds weights, data and dropout (default: 0)",
+        value("N", &Conditions::seed, unsigned_integer()),
+        {.context = {"seed"}}},
+       {"--fathom_data",
+        "reads data sets from sub-folders of DIR (default: synthetic data)",
+        value("DIR", &DataSource::directory),
+        {.context = {.key = "data", .value = data_source}}},
+       {"--fathom_data_errors",
+        "skips up to 1 % broken items or fails at the first (default: skip)",
+        choice<bool>(&DataSource::fail_at_first_error, kDataErrorsNames),
+        {.refusal = refused_data_errors}},
+       {"--fathom_rom",
+        "plays this Atari game; needs -DFATHOM_ALE=ON (default: built in)",
+        value("FILE", &DataSource::rom),
+        {.file = Rules::File::kInput, .context = {.key = "rom", .value = rom_path}}},
+       {"--fathom_replay",
+        "sets the frames of the replay memory in fixtures (default: 100000)",
+        value("N", &Conditions::replay, CLI::Range(kMinReplay, kMaxReplay)),
+        {.context = {"fathom_replay"}}}}};
 }
 
 }  // namespace fathom::benchmarks

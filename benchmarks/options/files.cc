@@ -22,20 +22,19 @@ struct NamedFile {
 };
 
 /// The files of options that are read or written.
-std::vector<NamedFile> files_of(OptionFile use, const Options& options) {
+std::vector<NamedFile> files_of(OptionRules::File use, const Options& options) {
   std::vector<NamedFile> files;
   for (const auto& option : option_table()) {
     // A resumed run may take the peaks of its own file.
-    if (option.file != use || (options.resume && option.flag == std::string("--fathom_peaks")))
-      continue;
+    if (option.rules.file != use || (options.resume && option.flag == "--fathom_peaks")) continue;
     const std::string path = option.value.words(options)[0];
-    if (!path.empty()) files.push_back({option.flag + ('=' + path), path});
+    if (!path.empty()) files.push_back({option.flag + '=' + path, path});
   }
   return files;
 }
 
 std::vector<NamedFile> written(const Options& options) {
-  std::vector<NamedFile> files = files_of(OptionFile::kOutput, options);
+  std::vector<NamedFile> files = files_of(OptionRules::File::kOutput, options);
   if (options.out.empty()) return files;
   for (const char* end : {"", ".part", ".lock", ".errors.jsonl", ".kernels.json", ".explain.json"})
     files.push_back({"--benchmark_out=" + options.out, options.out + end});
@@ -56,7 +55,7 @@ bool are_one(const NamedFile& a, const NamedFile& b) {
 
 void refuse_shared_files(const Options& options) {
   const std::vector<NamedFile> outputs = written(options);
-  std::vector<NamedFile> files = files_of(OptionFile::kInput, options);
+  std::vector<NamedFile> files = files_of(OptionRules::File::kInput, options);
   for (const auto& output : outputs) {
     for (const auto& file : files) {
       if (are_one(file, output)) {

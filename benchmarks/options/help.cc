@@ -1,7 +1,6 @@
 #include "benchmarks/options/help.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <vector>
 
@@ -15,9 +14,6 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kIndent = 30;  // where the sentences begin
-
-constexpr std::array<const char*, 5> kGroupNames{"What to run", "How to run it", "What to record",
-                                                 "Robustness", "Print and exit"};
 
 /// A flag and its sentence, wrapped at kColumns.
 std::string entry(const std::string& flag, const std::string& sentence) {
@@ -41,13 +37,6 @@ std::string entry(const std::string& flag, const std::string& sentence) {
   return text + line + '\n';
 }
 
-std::string entry(const Option& option) {
-  const std::string& value = option.value.text;
-  const std::string fallback = option.fallback;
-  return entry(option.flag + (value.empty() ? "" : '=' + value),
-               option.help + (fallback.empty() ? "" : " (default: " + fallback + ')'));
-}
-
 }  // namespace
 
 std::string options_help() {
@@ -66,13 +55,10 @@ std::string options_help() {
             "prints console, json or csv (default: console, narrower on a tty)") +
       entry("--benchmark_list_tests", "prints the names of the rows and exits") +
       "  All flags: https://github.com/google/benchmark/blob/main/docs/user_guide.md\n";
-  const Option* last = nullptr;
-  for (const auto& option : option_table()) {
-    if (last == nullptr || option.group != last->group) {
-      text.append("\n").append(kGroupNames[static_cast<std::size_t>(option.group)]).append(":\n");
-    }
-    text += entry(option);
-    last = &option;
+  for (const auto& group : option_groups()) {
+    text += '\n' + group.name + ":\n";
+    for (const auto& [flag, help, value, rules] : group.options)
+      text += entry(flag + (value.text.empty() ? "" : '=' + value.text), help);
   }
   return text + entry("--version", "prints the versions of the program and its libraries") +
          entry("--help", "prints this text") +

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/options/options.h"
@@ -12,9 +13,6 @@ class App;
 
 namespace fathom::benchmarks {
 
-/// The groups of --help, each with what it is about.
-enum class OptionGroup { kAxes, kConditions, kRecording, kRobustness, kExit };
-
 /// What an entry of the context says, which decides who compares it.
 enum class ContextField {
   kMachine,      ///< which machine it is: files of one machine agree in it
@@ -23,71 +21,82 @@ enum class ContextField {
   kDescription,  ///< nobody compares it
 };
 
-/// What a row's own process gets of an option.
-enum class OwnProcess {
-  kAsTyped,
-  kValueOfRow,  ///< the value in the row's name, typed or not
-  kOfRanks,     ///< as typed, for a row with ranks: it has no effect on others, and is refused
-  kOfTuned,     ///< as typed, for a row of backend:tuned, for the same reason
-  kNothing,
-};
-
-/// How an option's value is read from the command line into a field of Options, and told.
+/// How the value of an option is read from the command line into its field, and told.
 struct OptionValue {
   enum class Kind { kFlag, kChoice, kList, kOther };
 
-  Kind kind = Kind::kOther;
+  Kind kind;
   std::string text;  ///< in --help: "LIST"; empty for a flag
   std::function<void(CLI::App& app, const std::string& flag, Options& options)> declare;
   /// Each value of a list, or the only one; an empty list or text where there is none.
   std::function<std::vector<std::string>(const Options&)> words;
 };
 
-/// An option that is refused beside another one, and why.
-struct Exclusion {
-  const char* flag;
-  const char* why;
-};
-
-/// A file that an option names.
-enum class OptionFile { kNone, kInput, kOutput };
-
 /// An entry of the context, with an option's value.
 struct OptionContext {
-  const char* key = nullptr;
-  ContextField field = ContextField::kDescription;
+  std::string key = {};
+  ContextField field = ContextField::kSetting;
   /// Null: the option's words; of a file that is read, a hash of its content.
   std::string (*value)(const Options&) = nullptr;
 };
 
-/// An option of ours, with all that the program does because of it beside its own purpose.
-struct Option {
-  const char* flag;
-  OptionGroup group;
-  const char* help;           ///< a sentence
-  const char* fallback = "";  ///< the default, in words
-  OptionValue value;
+/// Another option that is refused beside an option, and why.
+struct Exclusion {
+  std::string flag;
+  std::string why;
+};
+
+/// What the program does because of an option, beside the option's own purpose.
+struct OptionRules {
   std::string_view token = "";  ///< the key of its values in the names of rows, as in "/batch:8/"
   std::vector<Exclusion> excludes = {};
   void (*imply)(Options&) = nullptr;  ///< sets what the option implies
   /// Why the value fits neither this machine nor this build nor the other options: what follows the
   /// flag in the message, as in ": needs --fathom_data=DIR". Empty: it fits.
   std::string (*refusal)(const Options&) = nullptr;
-  OptionFile file = OptionFile::kNone;
+  /// A file that it names.
+  enum class File { kNone, kInput, kOutput } file = File::kNone;
   OptionContext context = {};
-  OwnProcess own_process = OwnProcess::kAsTyped;
-
-  /// Whether a launcher sets it, too.
-  bool is_ranks() const { return token == "ranks"; }
+  /// What a row's own process gets of it: what was typed, the same only where it has an effect (in
+  /// rows with ranks, in rows of backend:tuned), the value in the row's name, or nothing.
+  enum class OwnProcess {
+    kAsTyped,
+    kOfRanks,
+    kOfTuned,
+    kValueOfRow,
+    kNothing
+  } own_process = OwnProcess::kAsTyped;
 };
 
-/// All options, in the order of --help. To add one, add a field to Options and a record here.
-const std::vector<Option>& option_table();
+/// An option of ours.
+struct Option {
+  std::string flag;
+  std::string help;  ///< a sentence, and the default
+  OptionValue value;
+  OptionRules rules = {};
 
-// Parts of the table.
-std::vector<Option> axis_options();
-std::vector<Option> condition_options();
-std::vector<Option> other_options();
+  /// Whether a launcher sets it, too.
+  bool is_ranks() const { return rules.token == "ranks"; }
+};
+
+/// A part of --help.
+struct OptionGroup {
+  std::string name;
+  std::vector<Option> options;
+};
+
+/// All groups in the order of --help. To add an option, add a field to Options and a record to one
+/// of these.
+OptionGroup axis_options();
+OptionGroup condition_options();
+OptionGroup recording_options();
+OptionGroup robustness_options();
+OptionGroup exit_options();
+
+const std::vector<OptionGroup>& option_groups();
+
+/// The options of all groups.
+const std::vector<Option>& option_table();
 
 /// Whether the option changes anything: a flag that is on, a choice other than the default, another
 /// value that was typed or, for the ranks, comes from a launcher.

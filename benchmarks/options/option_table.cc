@@ -5,11 +5,18 @@
 
 namespace fathom::benchmarks {
 
+const std::vector<OptionGroup>& option_groups() {
+  static const std::vector<OptionGroup> groups{axis_options(), condition_options(),
+                                               recording_options(), robustness_options(),
+                                               exit_options()};
+  return groups;
+}
+
 const std::vector<Option>& option_table() {
   static const std::vector<Option> table = [] {
-    std::vector<Option> all = axis_options();
-    for (const auto& part : {condition_options(), other_options()})
-      all.insert(all.end(), part.begin(), part.end());
+    std::vector<Option> all;
+    for (const auto& group : option_groups())
+      all.insert(all.end(), group.options.begin(), group.options.end());
     return all;
   }();
   return table;

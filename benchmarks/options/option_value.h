@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "benchmarks/error.h"
@@ -17,17 +16,60 @@
 
 namespace fathom::benchmarks {
 
-// Each function makes the value of an option that sets a field. `get` returns a reference to the
-// field of an Options.
+// The values of options, each with the field that it sets: a member of Options or of a part of it.
 
 using Names = std::span<const std::string_view>;
 
-/// 25 or 0.5.
-template <typename Number>
-std::string number_text(Number number) {
-  std::ostringstream text;
-  text << number;
-  return text.str();
+/// The part of the options that has the members of `Part`.
+template <typename Part, typename All>
+auto& part_of(All& options) {
+  if constexpr (std::is_same_v<Part, Axes>) {
+    return options.axes;
+  } else if constexpr (std::is_same_v<Part, Conditions>) {
+    return options.conditions;
+  } else if constexpr (std::is_same_v<Part, Recording>) {
+    return options.recording;
+  } else if constexpr (std::is_same_v<Part, fixtures::DataSource>) {
+    return options.conditions.data;
+  } else {
+    return options;
+  }
+}
+
+/// "on", "25", "0.5", the name of an enum, a text or a path; empty for no value.
+template <typename Field>
+std::string word(const Field& field) {
+  if constexpr (std::is_same_v<Field, bool>) {
+    return field ? "on" : "off";
+  } else if constexpr (requires { field.has_value(); }) {
+    return field ? word(*field) : "";
+  } else if constexpr (std::is_enum_v<Field>) {
+    return std::string(name(field));
+  } else if constexpr (std::is_arithmetic_v<Field>) {
+    std::ostringstream text;
+    text << field;
+    return text.str();
+  } else if constexpr (requires { field.string(); }) {
+    return field.string();
+  } else {
+    return field;
+  }
+}
+
+template <typename Field, typename Part>
+auto words_of(Field Part::*member) {
+  return [member](const Options& options) {
+    return std::vector<std::string>{word(part_of<Part>(options).*member)};
+  };
+}
+
+template <typename Element, typename Part>
+auto words_of(std::vector<Element> Part::*member) {
+  return [member](const Options& options) {
+    std::vector<std::string> words;
+    for (const auto one : part_of<Part>(options).*member) words.push_back(word(one));
+    return words;
+  };
 }
 
 /// Throws UsageError where a list holds a value twice.
@@ -37,7 +79,7 @@ void refuse_repeats(const std::string& flag, const List& list) {
     throw UsageError(flag + ": a value occurs twice, expected each value once");
 }
 
-/// An enum whose values are in the order of `names`.
+/// A bool or an enum whose values are in the order of `names`.
 template <typename Enum>
 Enum enum_value(const std::string& typed, Names names) {
   return static_cast<Enum>(std::find(names.begin(), names.end(), typed) - names.begin());
@@ -45,6 +87,71 @@ Enum enum_value(const std::string& typed, Names names) {
 
 inline CLI::IsMember one_of(Names names) {
   return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+}
+
+/// On or off.
+template <typename Part>
+OptionValue flag(bool Part::*member) {
+  return {OptionValue::Kind::kFlag, "",
+          [member](CLI::App& app, const std::string& flag, Options& options) {
+            app.add_flag(flag, part_of<Part>(options).*member);
+          },
+          words_of(member)};
+}
+
+/// A number or a text that `check` accepts; --help calls it `text`.
+template <typename Field, typename Part>
+OptionValue value(const char* text, Field Part::*member, const CLI::Validator& check = {}) {
+  return {OptionValue::Kind::kOther, text,
+          [=](CLI::App& app, const std::string& flag, Options& options) {
+            app.add_option(flag, part_of<Part>(options).*member)->check(check);
+          },
+          words_of(member)};
+}
+
+/// One of `names`, which sets a bool, an enum or, where there is no default, an optional enum.
+template <typename Enum, typename Field, typename Part>
+OptionValue choice(Field Part::*member, Names names) {
+  std::string text;
+  for (const auto name : names) text.append(text.empty() ? "" : "|").append(name);
+  return {OptionValue::Kind::kChoice, text,
+          [=](CLI::App& app, const std::string& flag, Options& options) {
+            const auto set = [=,
+                              &field = part_of<Part>(options).*member](const std::string& typed) {
+              field = enum_value<Enum>(typed, names);
+            };
+            app.add_option_function<std::string>(flag, set)->check(one_of(names));
+          },
+          words_of(member)};
+}
+
+/// A list with commas: `convert` makes an element of what was typed, which `check` accepts.
+template <typename Typed, typename Field, typename Part, typename Convert>
+OptionValue list(Field Part::*member, const CLI::Validator& check, Convert convert) {
+  return {OptionValue::Kind::kList, "LIST",
+          [=](CLI::App& app, const std::string& flag, Options& options) {
+            const auto set = [=, &options](const std::vector<Typed>& typed) {
+              Field& field = part_of<Part>(options).*member;
+              field.clear();
+              for (const auto& one : typed) field.push_back(convert(one, options));
+              refuse_repeats(flag, field);
+            };
+            app.add_option_function<std::vector<Typed>>(flag, set)->delimiter(',')->check(check);
+          },
+          words_of(member)};
+}
+
+template <typename Enum, typename Part>
+OptionValue list(std::vector<Enum> Part::*member, Names names) {
+  return list<std::string>(member, one_of(names), [names](const std::string& typed, const auto&) {
+    return enum_value<Enum>(typed, names);
+  });
+}
+
+template <typename Number, typename Part>
+OptionValue list(std::vector<Number> Part::*member, Number least, Number most) {
+  return list<Number>(member, CLI::Range(least, most),
+                      [](Number typed, const auto&) { return typed; });
 }
 
 /// CLI11's own validators would print the limits of the type, 300 digits long.
@@ -55,131 +162,5 @@ std::string refused_without_gpu(const Options& options);
 
 /// A refusal of what only ranks have.
 std::string refused_without_ranks(const Options& options);
-
-/// On or off.
-template <typename Get>
-OptionValue flag(Get get) {
-  return {.kind = OptionValue::Kind::kFlag,
-          .text = "",
-          .declare = [get](CLI::App& app, const std::string& name,
-                           Options& options) { app.add_flag(name, get(options)); },
-          .words = [get](const Options& options) -> std::vector<std::string> {
-            return {get(options) ? "on" : "off"};
-          }};
-}
-
-/// One of `names`, of an enum, a bool or an optional enum.
-template <typename Get>
-OptionValue choice(Get get, Names names) {
-  std::string text;
-  for (const auto name : names) text.append(text.empty() ? "" : "|").append(name);
-  const auto declare = [get, names](CLI::App& app, const std::string& flag, Options& options) {
-    const auto set = [&field = get(options), names](const std::string& typed) {
-      using Field = std::remove_reference_t<decltype(field)>;
-      if constexpr (requires { field.has_value(); }) {
-        field = enum_value<typename Field::value_type>(typed, names);
-      } else {
-        field = enum_value<Field>(typed, names);
-      }
-    };
-    app.add_option_function<std::string>(flag, set)->check(one_of(names));
-  };
-  const auto words = [get, names](const Options& options) -> std::vector<std::string> {
-    const auto& field = get(options);
-    if constexpr (requires { field.has_value(); }) {
-      return {field ? std::string(names[static_cast<std::size_t>(*field)]) : ""};
-    } else {
-      return {std::string(names[static_cast<std::size_t>(field)])};
-    }
-  };
-  return {.kind = OptionValue::Kind::kChoice, .text = text, .declare = declare, .words = words};
-}
-
-/// Values of an enum, with commas.
-template <typename Get>
-OptionValue names_list(Get get, Names names) {
-  const auto declare = [get, names](CLI::App& app, const std::string& flag, Options& options) {
-    const auto set = [flag, names, &field = get(options)](const std::vector<std::string>& typed) {
-      field.clear();
-      for (const auto& one : typed) {
-        field.push_back(
-            enum_value<typename std::remove_reference_t<decltype(field)>::value_type>(one, names));
-      }
-      refuse_repeats(flag, field);
-    };
-    app.add_option_function<std::vector<std::string>>(flag, set)->delimiter(',')->check(
-        one_of(names));
-  };
-  const auto words = [get](const Options& options) {
-    std::vector<std::string> all;
-    for (const auto one : get(options)) all.emplace_back(name(one));
-    return all;
-  };
-  return {.kind = OptionValue::Kind::kList, .text = "LIST", .declare = declare, .words = words};
-}
-
-/// Integers from `least` to `most`, with commas.
-template <typename Get, typename Number>
-OptionValue numbers(Get get, Number least, Number most) {
-  const auto declare = [=](CLI::App& app, const std::string& flag, Options& options) {
-    const auto set = [flag, &field = get(options)](const std::vector<Number>& typed) {
-      refuse_repeats(flag, typed);
-      field = typed;
-    };
-    app.add_option_function<std::vector<Number>>(flag, set)->delimiter(',')->check(
-        CLI::Range(least, most));
-  };
-  const auto words = [get](const Options& options) {
-    std::vector<std::string> all;
-    for (const auto one : get(options)) all.push_back(std::to_string(one));
-    return all;
-  };
-  return {.kind = OptionValue::Kind::kList, .text = "LIST", .declare = declare, .words = words};
-}
-
-/// A number that `check` accepts.
-template <typename Get>
-OptionValue number(Get get, CLI::Validator check) {
-  return {.kind = OptionValue::Kind::kOther,
-          .text = "N",
-          .declare = [get, check](
-                         CLI::App& app, const std::string& name,
-                         Options& options) { app.add_option(name, get(options))->check(check); },
-          .words = [get](const Options& options) -> std::vector<std::string> {
-            const auto& field = get(options);
-            if constexpr (requires { field.has_value(); }) {
-              return {field ? number_text(*field) : ""};
-            } else {
-              return {number_text(field)};
-            }
-          }};
-}
-
-/// A text or a path, which --help calls `text`.
-template <typename Get>
-OptionValue string(Get get, const char* text, CLI::Validator check = {}) {
-  return {.kind = OptionValue::Kind::kOther,
-          .text = text,
-          .declare =
-              [get, check](CLI::App& app, const std::string& name, Options& options) {
-                const auto set = [&field = get(options)](const std::string& typed) {
-                  field = typed;
-                };
-                app.add_option_function<std::string>(name, set)->check(check);
-              },
-          .words = [get](const Options& options) -> std::vector<std::string> {
-            const auto& field = get(options);
-            if constexpr (requires { field.string(); }) {
-              return {field.string()};
-            } else {
-              return {field};
-            }
-          }};
-}
-
-template <typename Get>
-OptionValue file(Get get) {
-  return string(get, "FILE");
-}
 
 }  // namespace fathom::benchmarks

@@ -91,7 +91,7 @@ void forget_lone_launcher(const Option& ranks, Options& options) {
   if (!axes.place || axes.place->size > 1) return;
   const bool more = std::any_of(axes.ranks.begin(), axes.ranks.end(), [](int n) { return n > 1; });
   const bool none =
-      std::any_of(ranks.excludes.begin(), ranks.excludes.end(),
+      std::any_of(ranks.rules.excludes.begin(), ranks.rules.excludes.end(),
                   [&](const Exclusion& other) { return is_given(other.flag, options); });
   if (more || none || options.isolate) axes.place.reset();
 }
@@ -100,10 +100,9 @@ void forget_lone_launcher(const Option& ranks, Options& options) {
 std::string subject(const Option& option, const Options& options) {
   if (option.is_ranks() && !options.was_typed(option.flag))
     return "ranks of " + options.axes.place->launcher;
-  const bool has_default = *option.fallback != 0;
-  return option.flag + (option.value.kind == OptionValue::Kind::kChoice && has_default
-                            ? '=' + option.value.words(options)[0]
-                            : "");
+  const bool has_default =
+      option.value.kind == OptionValue::Kind::kChoice && !option.value.words(Options())[0].empty();
+  return option.flag + (has_default ? '=' + option.value.words(options)[0] : "");
 }
 
 /// Throws UsageError for an option that another one excludes.
@@ -112,7 +111,7 @@ void refuse_excluded(const Options& options) {
     // What another option implies is excluded by that one.
     const bool implied = !option.is_ranks() && !options.was_typed(option.flag);
     if (implied || !has_effect(option, options)) continue;
-    for (const auto& [flag, why] : option.excludes) {
+    for (const auto& [flag, why] : option.rules.excludes) {
       if (is_given(flag, options))
         throw UsageError(subject(option, options) + ": not together with " + flag + ", " + why);
     }
@@ -133,7 +132,7 @@ Options parse_options(int argc, char** argv, const std::optional<fixtures::Place
   read(take_arguments(argc, argv, options), options);
   take_outputs(options);
   for (const auto& option : option_table()) {
-    if (option.imply != nullptr && has_effect(option, options)) option.imply(options);
+    if (option.rules.imply != nullptr && has_effect(option, options)) option.rules.imply(options);
   }
   for (const auto& option : option_table()) {
     if (option.is_ranks()) forget_lone_launcher(option, options);

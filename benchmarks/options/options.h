@@ -39,6 +39,14 @@ enum class MachineCheck { kWarn, kRefuse, kOff };
 
 inline constexpr std::array<std::string_view, 3> kMachineCheckNames{"warn", "refuse", "off"};
 
+constexpr std::string_view name(Study study) {
+  return kStudyNames[static_cast<std::size_t>(study)];
+}
+
+constexpr std::string_view name(MachineCheck check) {
+  return kMachineCheckNames[static_cast<std::size_t>(check)];
+}
+
 /// What rows there are: one for each combination. An empty list means the default of each row.
 struct Axes {
   std::vector<fixtures::Device> devices;

@@ -1,11 +1,12 @@
 // The options for what is recorded, for robustness, and those that print and exit.
-#include <cctype>
-
 #include "benchmarks/options/option_value.h"
 #include "fixtures/machine/memory.h"
 
 namespace fathom::benchmarks {
 namespace {
+
+using enum ContextField;
+using enum OptionRules::OwnProcess;
 
 CLI::Validator printable() {
   const auto refusal = [](const std::string& typed) -> std::string {
@@ -45,105 +46,71 @@ void limit_memory(Options& options) {
 
 }  // namespace
 
-std::vector<Option> other_options() {
-  constexpr auto kRecording = OptionGroup::kRecording;
-  constexpr auto kRobustness = OptionGroup::kRobustness;
-  constexpr auto kExit = OptionGroup::kExit;
-  constexpr auto kNothing = OwnProcess::kNothing;
+OptionGroup recording_options() {
+  return {"What to record",
+          {{"--fathom_profile",
+            "adds a row for each op type inside a step",
+            flag(&Recording::profile),
+            {.context = {"fathom_profile", kRun}, .own_process = kNothing}},
+           {"--fathom_memory",
+            "adds each step's memory by class: weights, gradients, feature maps",
+            flag(&Recording::memory),
+            {.context = {"fathom_memory", kRun}, .own_process = kNothing}},
+           {"--fathom_samples",
+            "writes the time of every step as JSON lines",
+            value("FILE", &Recording::samples),
+            {.file = OptionRules::File::kOutput,
+             .context = {"fathom_samples", kRun, keeps_samples},
+             .own_process = kNothing}},
+           {"--fathom_peaks",
+            "reads the machine's peaks from an earlier --benchmark_out file",
+            value("FILE", &Options::peaks),
+            {.file = OptionRules::File::kInput, .own_process = kNothing}},
+           {"--fathom_machine_name",
+            "names this machine: files with other names are of other machines",
+            value("NAME", &Options::machine_name, printable()),
+            {.context = {"machine_name", kMachine}}}}};
+}
+
+OptionGroup robustness_options() {
   const std::vector<Exclusion> in_one_process{
       {"--fathom_explain", "which profiles a step and its ops in one process"},
       {"--fathom_record", "which measures nothing"}};
   return {
-      {.flag = "--fathom_profile",
-       .group = kRecording,
-       .help = "adds a row for each op type inside a step",
-       .value = flag([](auto& options) -> auto& { return options.recording.profile; }),
-       .context = {"fathom_profile", ContextField::kRun},
-       .own_process = kNothing},
-      {.flag = "--fathom_memory",
-       .group = kRecording,
-       .help = "adds each step's memory by class: weights, gradients, feature maps",
-       .value = flag([](auto& options) -> auto& { return options.recording.memory; }),
-       .context = {"fathom_memory", ContextField::kRun},
-       .own_process = kNothing},
-      {.flag = "--fathom_samples",
-       .group = kRecording,
-       .help = "writes the time of every step as JSON lines",
-       .value = file([](auto& options) -> auto& { return options.recording.samples; }),
-       .file = OptionFile::kOutput,
-       .context = {"fathom_samples", ContextField::kRun, keeps_samples},
-       .own_process = kNothing},
-      {.flag = "--fathom_peaks",
-       .group = kRecording,
-       .help = "reads the machine's peaks from an earlier --benchmark_out file",
-       .value = file([](auto& options) -> auto& { return options.peaks; }),
-       .file = OptionFile::kInput,
-       .own_process = kNothing},
-      {.flag = "--fathom_machine_name",
-       .group = kRecording,
-       .help = "names this machine: files with other names are of other machines",
-       .value = string(
-           [](auto& options) -> auto& { return options.machine_name; }, "NAME", printable()),
-       .context = {"machine_name", ContextField::kMachine}},
-      {.flag = "--fathom_resume",
-       .group = kRobustness,
-       .help = "keeps the rows in the --benchmark_out file and runs the others",
-       .value = flag([](auto& options) -> auto& { return options.resume; }),
-       .refusal = refused_resume,
-       .own_process = kNothing},
-      {.flag = "--fathom_isolate",
-       .group = kRobustness,
-       .help = "runs each row in its own process: a crash or a hang ends only it",
-       .value = flag([](auto& options) -> auto& { return options.isolate; }),
-       .excludes = in_one_process,
-       .refusal = refused_isolate,
-       .own_process = kNothing},
-      {.flag = "--fathom_limit_seconds",
-       .group = kRobustness,
-       .help = "limits a row's time; implies --fathom_isolate",
-       .fallback = "3600",
-       .value = number(
-           [](auto& options) -> auto& { return options.limit_seconds; }, positive_number()),
-       .excludes = in_one_process,
-       .imply = isolate,
-       .own_process = kNothing},
-      {.flag = "--fathom_limit_gb",
-       .group = kRobustness,
-       .help = "limits a row's memory; implies --fathom_isolate",
-       .fallback = "all free",
-       .value = number(
-           [](auto& options) -> auto& { return options.limit_gb; }, positive_number()),
-       .excludes = in_one_process,
-       .imply = limit_memory},
-      {.flag = "--fathom_rank_seconds",
-       .group = kRobustness,
-       .help = "limits the wait for another rank",
-       .fallback = "120",
-       .value = number(
-           [](auto& options) -> auto& { return options.rank_seconds; }, positive_number()),
-       .refusal = refused_without_ranks,
-       .own_process = OwnProcess::kOfRanks},
-      {.flag = "--fathom_machine_check",
-       .group = kRobustness,
-       .help = "checks for what makes times unreliable: warns, exits, or skips the check",
-       .fallback = "warn",
-       .value = choice(
-           [](auto& options) -> auto& { return options.machine_check; }, kMachineCheckNames),
-       .own_process = kNothing},
-      {.flag = "--fathom_models",
-       .group = kExit,
-       .help = "prints the table of workloads",
-       .value = flag([](auto& options) -> auto& { return options.models; })},
-      {.flag = "--fathom_ops",
-       .group = kExit,
-       .help = "prints the op types and the fields of their shapes",
-       .value = flag([](auto& options) -> auto& { return options.ops; })},
-      {.flag = "--fathom_record",
-       .group = kExit,
-       .help = "writes the op shapes of the workloads in matching rows to DIR",
-       .value = string(
-           [](auto& options) -> auto& { return options.record; }, "DIR")},
-  };
+      "Robustness",
+      {{"--fathom_resume",
+        "keeps the rows in the --benchmark_out file and runs the others",
+        flag(&Options::resume),
+        {.refusal = refused_resume, .own_process = kNothing}},
+       {"--fathom_isolate",
+        "runs each row in its own process: a crash or a hang ends only it",
+        flag(&Options::isolate),
+        {.excludes = in_one_process, .refusal = refused_isolate, .own_process = kNothing}},
+       {"--fathom_limit_seconds",
+        "limits a row's time; implies --fathom_isolate (default: 3600)",
+        value("N", &Options::limit_seconds, positive_number()),
+        {.excludes = in_one_process, .imply = isolate, .own_process = kNothing}},
+       {"--fathom_limit_gb",
+        "limits a row's memory; implies --fathom_isolate (default: all free)",
+        value("N", &Options::limit_gb, positive_number()),
+        {.excludes = in_one_process, .imply = limit_memory}},
+       {"--fathom_rank_seconds",
+        "limits the wait for another rank (default: 120)",
+        value("N", &Options::rank_seconds, positive_number()),
+        {.refusal = refused_without_ranks, .own_process = kOfRanks}},
+       {"--fathom_machine_check",
+        "checks for what makes times unreliable: warns, exits, or skips the check (default: warn)",
+        choice<MachineCheck>(&Options::machine_check, kMachineCheckNames),
+        {.own_process = kNothing}}}};
+}
+
+OptionGroup exit_options() {
+  return {
+      "Print and exit",
+      {{"--fathom_models", "prints the table of workloads", flag(&Options::models)},
+       {"--fathom_ops", "prints the op types and the fields of their shapes", flag(&Options::ops)},
+       {"--fathom_record", "writes the op shapes of the workloads in matching rows to DIR",
+        value("DIR", &Options::record)}}};
 }
 
 }  // namespace fathom::benchmarks

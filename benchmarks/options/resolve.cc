@@ -125,8 +125,8 @@ void resolve_for_machine(Options& options) {
   if (axes.precisions.empty()) axes.precisions = {fixtures::Precision::kFp32};
   load_library(options);
   for (const auto& option : option_table()) {
-    if (option.refusal == nullptr || !has_effect(option, options)) continue;
-    const std::string refusal = option.refusal(options);
+    if (option.rules.refusal == nullptr || !has_effect(option, options)) continue;
+    const std::string refusal = option.rules.refusal(options);
     if (!refusal.empty()) throw UsageError(option.flag + refusal);
   }
   find_data(options.conditions.data);

@@ -19,10 +19,11 @@ struct UsedValue {
 std::vector<UsedValue> used_values(const Options& options) {
   std::vector<UsedValue> all;
   for (const auto& option : option_table()) {
-    if (option.token.empty() || !options.was_typed(option.flag)) continue;
+    if (option.rules.token.empty() || !options.was_typed(option.flag)) continue;
     for (const auto& value : option.value.words(options)) {
+      if (value == name(ops::Backend::kLibrary)) continue;  // it has another name in rows
       all.push_back(
-          {.option = option.flag + ('=' + value), .token = token(option.token, value) + '/'});
+          {.option = option.flag + '=' + value, .token = token(option.rules.token, value) + '/'});
     }
   }
   if (options.axes.library != nullptr) {

@@ -107,10 +107,10 @@ TEST(UsageErrors, NameTheExcludedOptionAndTheReason) {
     return found == values.end() ? flag : flag + '=' + found->second;
   };
   for (const auto& option : option_table()) {
-    for (const auto& [flag, why] : option.excludes) {
+    for (const auto& [flag, why] : option.rules.excludes) {
       const std::string found = refusal({typed(option.flag), typed(flag)});
       EXPECT_TRUE(found.starts_with(option.flag)) << found;
-      const std::string expected = std::string(": not together with ") + flag + ", " + why;
+      const std::string expected = ": not together with " + flag + ", " + why;
       EXPECT_NE(found.find(expected), std::string::npos) << option.flag << ": " << found;
     }
   }

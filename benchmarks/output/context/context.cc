@@ -39,9 +39,9 @@ std::string version_after(const std::string& text, const std::string& marker) {
 
 /// What the context says of an option.
 std::string value_of(const Option& option, const Options& options) {
-  if (option.context.value != nullptr) return option.context.value(options);
+  if (option.rules.context.value != nullptr) return option.rules.context.value(options);
   const std::string value = option.value.words(options)[0];
-  const bool is_hashed = option.file == OptionFile::kInput && !value.empty();
+  const bool is_hashed = option.rules.file == OptionRules::File::kInput && !value.empty();
   return is_hashed ? fixtures::content_hash(value) : value;
 }
 
@@ -103,8 +103,8 @@ ContextEntries context(const Options& options) {
       {"repetitions", std::to_string(repetitions(options.google_benchmark))},
   };
   for (const auto& option : option_table()) {
-    if (option.context.key != nullptr)
-      entries.emplace_back(option.context.key, value_of(option, options));
+    if (const auto& key = option.rules.context.key; !key.empty())
+      entries.emplace_back(key, value_of(option, options));
   }
   for (auto& group : environment_groups()) entries.push_back(std::move(group));
   add_gpu(entries);

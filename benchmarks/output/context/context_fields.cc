@@ -100,7 +100,8 @@ const std::vector<Entry>& all_entries() {
   static const std::vector<Entry> all = [] {
     std::vector<Entry> made(std::begin(kEntries), std::end(kEntries));
     for (const auto& option : option_table()) {
-      if (option.context.key != nullptr) made.push_back({option.context.key, option.context.field});
+      const OptionContext& context = option.rules.context;
+      if (!context.key.empty()) made.push_back({context.key, context.field});
     }
     return made;
   }();
