@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""cmake/lint.py BUILD: runs clang-tidy on our sources in a built tree, except unchanged clean ones.
+"""cmake/lint.py BUILD [SINCE]: runs clang-tidy on our sources in a built tree, except unchanged clean ones.
+
+With SINCE, a file that holds a commit, only on what differs from this commit: changed sources, and one source for each
+changed header that it includes. All sources where git does not know the commit, or where clang-tidy's options differ.
 
 clang-tidy compiles without the precompiled headers, so a missing #include is an error. The cache
 key of a source is a hash of clang-tidy's version and options, the compile command, and the contents
@@ -113,8 +116,37 @@ class Tree:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def changed_files(since):
+    """The files that differ from a commit; None where git does not know it."""
+    result = subprocess.run(
+        ["git", "-C", ROOT, "diff", "--name-only", "-z", since.read_text().strip()],
+        capture_output=True,
+        text=True,
+    )
+    return (
+        None if result.returncode else {ROOT / name for name in result.stdout.split("\0") if name}
+    )
+
+
+def differing_sources(tree, since):
+    """The sources to check for what differs from a commit."""
+    changed = changed_files(since)
+    pins = {ROOT / ".clang-tidy", ROOT / "cmake/wheels/wheels-lint.txt"}
+    if changed is None or changed & pins:
+        return set(tree.commands)
+    chosen = changed & tree.commands.keys()
+    covered = set()
+    for source in [*sorted(chosen), *sorted(tree.commands.keys() - chosen)]:
+        read = {file for command in tree.commands[source] for file in tree.files_read(command)}
+        headers = {pathlib.Path(os.path.normpath(file)) for file in read} & changed
+        if source in chosen or headers - covered:
+            chosen.add(source)
+            covered |= headers
+    return chosen
+
+
 def main():
-    (folder,) = map(pathlib.Path, sys.argv[1:])
+    folder, *since = map(pathlib.Path, sys.argv[1:])
     (tidy,) = DEPENDENCIES.glob("lint/lib/python3*/site-packages/clang_tidy/data/bin/clang-tidy")
     tree = Tree(folder.resolve())
     openmp = output("g++", "-print-file-name=include").strip()  # omp.h, after clang's own headers
@@ -126,14 +158,16 @@ def main():
             clean_mark.unlink()
 
     unchecked = {}
-    for source in sorted(tree.commands):
+    sources = differing_sources(tree, *since) if since else tree.commands
+    for source in sorted(sources):
         clean_mark = CLEAN_MARKS / (tree.key(source, tool) or "unknown")
         if clean_mark.exists():
             clean_mark.touch()
         else:
             unchecked[source] = clean_mark
+    unchanged = len(sources) - len(unchecked)
     say(
-        f"lint: {len(tree.commands) - len(unchecked)} files are unchanged, {len(unchecked)} to check"
+        f"lint: {len(sources)} of {len(tree.commands)} files, {unchanged} are unchanged, {len(unchecked)} to check"
     )
 
     def check(source):
