@@ -17,7 +17,7 @@ IMPORTS = {
     "fathom_gate": {"fathom_runs"},
     "fathom_ab": {"fathom_runs", "fathom_gate"},
     "fathom_export": {"fathom_runs"},
-    "fathom_predict": {"fathom_runs"},
+    "fathom_predict": {"fathom_runs", "fathom_ranks"},
     "fathom_ranks": {"fathom_runs"},
     "eager_steps": set(),
 }

@@ -142,6 +142,6 @@ def test_an_input_that_the_user_may_not_read_is_one_line(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     run = made_up.write(closed / "run.json", made_up.document(workloads=("memnet",)))
-    result = starts(ROOT / "results/convert_run.py")(run, user=65534)
+    result = starts(ROOT / "results/predict")(run, "--ranks", user=65534)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert "Permission denied" in result.stderr

@@ -248,16 +248,6 @@ def test_small_views_count_in_the_sum_of_their_class(tmp_path):
     assert "exp" not in data.index and "exp" not in table.index
 
 
-def test_the_class_of_an_op_type_is_that_of_the_catalogue(tmp_path):
-    """Older files label some op types as framework."""
-    made = document(workloads=("vgg",))
-    for row in made["benchmarks"]:
-        if "/op:matmul" in row["name"]:
-            row["label"] = "framework"
-    found = pair(tmp_path, made, document(workloads=("vgg",), **OTHER))
-    assert set(found.op_types[found.op_types.type == "matmul"].op_class) == {"matrix"}
-
-
 # --- shares of the peaks
 
 
