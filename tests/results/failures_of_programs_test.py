@@ -11,11 +11,9 @@ import tempfile
 
 import made_up_run as made_up
 import pytest
-from program import ROOT
+from program import PROGRAMS, ROOT
 
-RUN = ["gate", "ab", "compare", "history", "report", "predict", "export"]
 NO_VERDICT = 3  # of the gate on two runs, which are in `files`
-SCRIPTS = ["rank_model.py", "op_sums.py", "convert_run.py", "against_pytorch.py", "against_gloo.py"]
 
 
 def start(name, *arguments, **options):
@@ -50,7 +48,7 @@ def repeated(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("name", [*RUN, *SCRIPTS])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_wrong_usage_is_one_line(name):
     result = start(name, "--nonsense")
     assert result.returncode == 2 and result.stdout == ""
@@ -79,7 +77,7 @@ def test_a_script_escapes_what_an_encoding_lacks(tmp_path):
     facts = {"local_step_us": 100.0, "gradient_bytes": 1000.0, "buckets": 1.0}
     document = {"context": {"cpu": "made up"}, "benchmarks": [made_up.row(step, 100, **facts)]}
     run = made_up.write(tmp_path / "run.json", document)
-    result = start("rank_model.py", run, variables={"PYTHONIOENCODING": "ascii"})
+    result = start("predict", run, "--ranks", variables={"PYTHONIOENCODING": "ascii"})
     assert result.returncode == 0, result.stderr
     assert r"25 \xb5s at 1" in result.stdout
 
@@ -90,7 +88,7 @@ def test_modules_of_the_current_folder_are_not_imported(tmp_path, files):
     assert start("gate", *files, cwd=tmp_path).returncode == NO_VERDICT
 
 
-@pytest.mark.parametrize("name", ["gate", "op_sums.py", "rank_model.py", "export"])
+@pytest.mark.parametrize("name", ["gate", "against_gloo.py", "predict", "export"])
 def test_a_full_stdout_is_one_line(name, files, tmp_path):
     arguments = {"gate": files, "export": ["medians", files[0], "-o", tmp_path / "out.json"]}
     with open("/dev/full", "w", encoding="utf-8") as full:

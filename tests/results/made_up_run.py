@@ -41,7 +41,7 @@ GPU_SETTINGS += ("gpu_power_limit_w", "gpu_application_clock_mhz")
 LISTS = {
     "machine_identity": "caches num_cpus cpu cpu_capability gpu machine_name",
     "settings": "affinity compiler cpu_scaling_enabled data fathom_malloc fathom_mkl fathom_version libtorch "
-    "libtorch_mkl machine_governor onednn openmp rom seed " + " ".join(GPU_SETTINGS),
+    "libtorch_mkl machine_governor malloc onednn openmp rom seed " + " ".join(GPU_SETTINGS),
 }
 
 
