@@ -1,6 +1,5 @@
 """The errors of predictions between recorded machines."""
 
-import os
 import re
 
 import pytest
@@ -223,8 +222,8 @@ def test_the_worst_step_of_the_newest_pair_is_on_the_page():
 def test_the_findings_have_both_errors():
     found = errors.measure()
     words = [
-        f"{percent(100 * errors.median_size(cases))}.*{percent(100 * errors.nine_of_ten(errors.big(cases)))}"
-        for cases in (found.cases, found.own_run)
+        f"{percent(100 * errors.median_size(cases))}{count}.*{percent(100 * errors.nine_of_ten(errors.big(cases)))}"
+        for cases, count in ((found.cases, rf" \({len(found.cases)} steps\)"), (found.own_run, ""))
     ]
     (line,) = (line for line in FINDINGS.read_text().splitlines() if "predict.md#errors" in line)
     assert re.search("; with a machine file from the run that is predicted ".join(words), line)
