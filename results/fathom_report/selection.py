@@ -90,8 +90,9 @@ SHAPE = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
 
 
 def step_backend_rows(ops, cache="hot"):
-    """For each op shape, the row of the backend that steps run."""
-    return ops[(ops.cache == cache) & (ops.in_steps == 1)]
+    """For each op shape, the row of the backend that steps run; if files of two versions differ in it, the last one."""
+    table = ops[(ops.cache == cache) & (ops.in_steps == 1)]
+    return table.drop_duplicates(SHAPE, keep="last")
 
 
 def one_setting_of_steps(ops):

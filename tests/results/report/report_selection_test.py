@@ -59,6 +59,13 @@ def test_in_steps_tells_the_backend_of_the_step(folder):
     assert dict(relu) == {"first": "native", "second": "torch"}
 
 
+def test_of_two_versions_whose_steps_run_other_kernels_the_last_file_counts(folder):
+    name = made_up.op_name("relu", "vgg", "first", "native")
+    row = made_up.row(name, 1, calls_per_model_step=4, in_steps=1)
+    ops = selection.step_backend_rows(load(folder, made_up.document(("vgg",), extra=[row])).ops)
+    assert ops[(ops.type == "relu") & (ops.layer == "first")].backend.tolist() == ["native"]
+
+
 # --- rows with ranks
 
 
