@@ -19,26 +19,6 @@ from batches import GoogleTest, OtherPython, Result, Results
 from program import PROGRAM, ROOT
 
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).resolve()
-OTHER_PYTHONS = {
-    "results": [
-        "ab/ab_rounds",
-        "compare/compare_numbers",
-        "compare/compare_trials",
-        "gate/gate_noise",
-        "gate/gate_shift",
-        "history/history_changes",
-        "history/history_profiles",
-        "history/history_rates",
-        "report/fathom_figures",
-        "report/our_figures",
-        "report/report_figures",
-        "report/report_laws",
-        "report/report_selection",
-        "report/tbd_figures",
-        "verdict_trials",
-    ],
-    "dashboards": ["export/conbench", "export/lnt"],
-}
 LIMIT_SECONDS = 600  # for a test in this process
 EXPECTED_SKIPS = [
     line for line in (TESTS / "skips.txt").read_text().splitlines() if line and line[0] != "#"
@@ -51,8 +31,16 @@ def google_test(room):
 
 
 @functools.cache
+def python_of(path):
+    """The virtual environment that a test file names as its own, in a line of a comment."""
+    found = re.search(r"^# Runs in the Python of (\w+)\.$", path.read_text(), re.M)
+    return found and found[1]
+
+
+@functools.cache
 def other_python(name):
-    files = [f"results/{file}_test.py" for file in OTHER_PYTHONS[name]]
+    paths = sorted(path for path in TESTS.rglob("*_test.py") if python_of(path) == name)
+    files = [str(path.relative_to(TESTS)) for path in paths]
     return OtherPython(DEPENDENCIES / name / "bin/python", files)
 
 
@@ -115,11 +103,9 @@ def pytest_collect_file(file_path, parent):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    file = str(module_path.relative_to(TESTS)).removeprefix("results/").removesuffix("_test.py")
-    for name, files in OTHER_PYTHONS.items():
-        here = pathlib.Path(sys.prefix) == DEPENDENCIES / name
-        if file in files and not here:
-            return case_file(module_path, parent, other_python(name))
+    name = python_of(module_path)
+    if name and pathlib.Path(sys.prefix) != DEPENDENCIES / name:
+        return case_file(module_path, parent, other_python(name))
 
 
 class Background(threading.Thread):

@@ -68,6 +68,13 @@ def cores():
     return int(re.search(r"expected 1 to (\d+)", refused)[1])
 
 
+# The programs in results/: every file there that can be executed.
+PROGRAMS = sorted(
+    path.name
+    for path in (ROOT / "results").iterdir()
+    if path.is_file() and os.access(path, os.X_OK)
+)
+
 ab, compare, export, gate, history, predict, report = (
     starts(ROOT / "results" / name)
     for name in ("ab", "compare", "export", "gate", "history", "predict", "report")

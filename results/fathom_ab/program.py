@@ -13,8 +13,7 @@ from fathom_runs.failures import errors_of, failures
 from fathom_runs.source import RunError, document, is_number, text_of
 
 
-# Options that skip the machine check: of this version, and of older ones.
-NO_CHECK = ("--fathom_machine_check=off", "--fathom_unchecked")
+NO_CHECK = "--fathom_machine_check=off"
 
 
 def temporary_folder():
@@ -88,14 +87,12 @@ class Program:
         new_peaks = found.keys() - self.context.keys()
         self.context = found | (self.context or context)
         if is_first:
-            usage = self.start("--help").stdout
-            if "--fathom_peaks" in usage:
-                known = [option for option in NO_CHECK if option_name(option) in usage]
-                self.later_options = known[:1]
+            is_fathom = option_name(NO_CHECK) in self.start("--help").stdout
+            self.later_options = [NO_CHECK] if is_fathom else []
         if self.later_options and found and (is_first or new_peaks):
             file = self.file("peaks.json")
             file.write_text(json.dumps({"context": self.context}), encoding="utf-8")
-            self.later_options = [self.later_options[0], f"--fathom_peaks={file}"]
+            self.later_options = [NO_CHECK, f"--fathom_peaks={file}"]
 
     def file(self, name):
         return pathlib.Path(self.folder.name, name)

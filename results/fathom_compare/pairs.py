@@ -125,9 +125,6 @@ def pair(base, other, one, twin):
         "base_repetitions": len(one.entries),
         "other_repetitions": len(twin.entries),
     }
-    if kind(one.name) == "inside":  # a label may be wrong in older files; the catalogue is not
-        catalogue = base.catalogue | other.catalogue
-        made["op_class"] = catalogue.op_classes.get(made["type"], made["op_class"])
     for key in BOTH[kind(one.name)]:
         made |= {f"base_{key}": values.get(key), f"other_{key}": twins.get(key)}
     return made

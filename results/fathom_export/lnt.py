@@ -3,7 +3,7 @@
 import re
 from datetime import timezone
 
-from fathom_runs.context import GPU_SETTINGS, date_of, identity, words
+from fathom_runs.context import date_of, identity, words
 from fathom_runs.source import RunError
 
 # Hardware only: LNT refuses a run if a field of a known machine differs. It knows the CPU as "hardware".
@@ -11,7 +11,8 @@ MACHINE = ("num_cpus", "cpu_capability", "gpu", "gpu_memory_bytes")
 # Fields of a run. LNT sends all of them to every graph, so the list is short.
 RUN = ("fathom_version", "git_commit", "command_line", "host_name", "affinity", "compiler")
 RUN += ("compiler_flags", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
-RUN += ("cuda_driver", "cuda_runtime", "cublas", "cudnn", *GPU_SETTINGS)
+RUN += ("cuda_driver", "cuda_runtime", "cublas", "cudnn", "cuda_environment", "gpu_driver")
+RUN += ("gpu_persistence", "gpu_mig", "gpu_ecc", "gpu_power_limit_w", "gpu_application_clock_mhz")
 RUN += ("openmp", "malloc", "fathom_cuda_graph", "fathom_layout", "fathom_malloc", "fathom_mkl")
 RUN += ("seed", "data", "rom")
 MAX_NAME = 256  # characters of a name in LNT's tables

@@ -2,8 +2,11 @@
 
 from fathom_gate import words
 from fathom_gate.verdict import Class
-from fathom_runs.markdown import code, plain, table_row
+from fathom_runs.markdown import code, plain, table
 from fathom_runs.names import short
+
+
+HEADS = ("", "row", "base", "new", "change (95 % interval)", "q")
 
 
 def text(comparison):
@@ -11,17 +14,17 @@ def text(comparison):
     verdicts = comparison.verdicts
     lines = [f"**{words.summary(verdicts)}**", ""]
     changed = verdicts.of(Class.SLOWER) + verdicts.of(Class.FASTER)
-    if changed:
-        lines += [
-            "| | row | base | new | change (95 % interval) | q |",
-            "|---|---|--:|--:|--:|--:|",
-        ]
-    for row in changed:
-        base, new = words.times(row).split(" -> ")
-        name = code(short(row.name))
-        cells = (row.row_class.value, name, base, new, words.change(row), f"{row.q:.2g}")
-        lines.append(table_row(cells))
-    lines += [""] if changed else []
+    rows = [
+        (
+            row.row_class.value,
+            code(short(row.name)),
+            *words.times(row).split(" -> "),
+            words.change(row),
+            f"{row.q:.2g}",
+        )
+        for row in changed
+    ]
+    lines += [table(HEADS, rows, HEADS[2:])] if changed else []
     for row in changed:
         for cause in comparison.causes.get(row.name, []):
             lines.append(f"- {code(short(row.name))}: {plain(words.cause_words(row, cause))}")

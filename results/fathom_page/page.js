@@ -42,6 +42,13 @@ for (const plot of document.querySelectorAll(".plot")) {
 }
 dialog.addEventListener("close", () => stage.replaceChildren());
 
+// Figures and tables that are wider than the page fade out at the right until they are scrolled to their end.
+for (const box of document.querySelectorAll(".plot, .scroll")) {
+  const mark = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  box.addEventListener("scroll", mark);
+  new ResizeObserver(mark).observe(box);
+}
+
 // Downloads, made from the content of the page.
 function save(blob, name) {
   const link = document.createElement("a");

@@ -4,6 +4,7 @@ results/predict study.json --on machine.json
 results/predict study.json --on amd-epyc-zen5-2-cores -o prediction.md
 results/predict study.json --write-machine machine.json
 results/predict --errors
+results/predict ranks.json --ranks --phases steps.json --measured pairs.json
 
 Exit codes: 0 ok, 2 wrong usage or unusable input.
 """
@@ -12,10 +13,10 @@ import pathlib
 import sys
 from dataclasses import dataclass
 
-from fathom_predict import document, errors, machine, page, run as runs, tables
+from fathom_predict import document, errors, machine, page, ranks, run as runs, tables
 from fathom_predict.measure import machine_of
 from fathom_predict.model import Model, Prediction
-from fathom_runs.arguments import command_line
+from fathom_runs.arguments import bounded, command_line
 from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import RunError, unpacked
 
@@ -41,6 +42,8 @@ def main():
         expect_output(arguments)
         if arguments.write_machine:
             made = write_machine(arguments.file, arguments.write_machine)
+        elif arguments.ranks:
+            made = ranks.page_of(arguments)
         elif arguments.errors:
             found = errors.measure(arguments.runs, arguments.without)
             made = shown(found, page.all_errors, document.all_errors, arguments.output)
@@ -125,6 +128,11 @@ def parsed():
     what.add_argument(
         "--errors", action="store_true", help="show the errors between all recorded machines"
     )
+    what.add_argument(
+        "--ranks",
+        action="store_true",
+        help="print a page of how training scales over more ranks and other networks, from RUN's steps with ranks",
+    )
     add(
         "--from",
         dest="here",
@@ -146,13 +154,25 @@ def parsed():
         choices=machine.OPTIONAL_RATES,
         help="with --errors: as if the machines lacked this field; repeatable",
     )
+    files = {"nargs": "+", "type": pathlib.Path, "metavar": "FILE", "default": []}
+    add("--phases", help="with --ranks: files with steps of --fathom_profile", **files)
+    add("--measured", help="with --ranks: files with steps of several ranks", **files)
+    add(
+        "--latency-us",
+        type=lambda text: bounded(text, 0, 1e6),
+        metavar="US",
+        help="with --ranks: latency of a message in all networks (25 at 1 and 10 Gb/s, 5 at 100 and 400 Gb/s)",
+    )
     arguments = parser.parse_args()
     if bool(arguments.file) == arguments.errors:
-        parser.error("expected RUN with --on or --write-machine, and no RUN with --errors")
+        parser.error("expected RUN with --on, --write-machine or --ranks, and no RUN with --errors")
     for option, is_given, *others in (
-        ("--from", arguments.here, "--write-machine", "--errors"),
-        ("-o", arguments.output, "--write-machine"),
-        ("--without", arguments.without, "--on", "--write-machine"),
+        ("--from", arguments.here, "--write-machine", "--errors", "--ranks"),
+        ("-o", arguments.output, "--write-machine", "--ranks"),
+        ("--without", arguments.without, "--on", "--write-machine", "--ranks"),
+        ("--phases", arguments.phases, "--on", "--write-machine", "--errors"),
+        ("--measured", arguments.measured, "--on", "--write-machine", "--errors"),
+        ("--latency-us", arguments.latency_us, "--on", "--write-machine", "--errors"),
     ):
         for other in others:
             if is_given and getattr(arguments, other.strip("-").replace("-", "_")):

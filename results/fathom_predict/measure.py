@@ -82,7 +82,7 @@ def peak_rates(context):
 
 
 def separate_cores(context):
-    """The number of physical cores. None in older files."""
+    """The number of physical cores. None if it is unknown."""
     found = re.search(r"on (\d+) cores?", str(context.get("machine_smt", "")))
     return found and int(found[1])
 

@@ -7,6 +7,7 @@ from fathom_predict.machine import Machine, nearest
 from fathom_predict.parts import OVERHEAD, PARTS, Transfer
 from fathom_predict.run import Op, Run, Step, types_of
 from fathom_runs.catalogue import FRAMEWORK
+from fathom_runs.steps import step_sums
 
 OP_ROWS, FLOPS, NOTHING = "op rows", "FLOPs of the step", "its time only"
 
@@ -123,18 +124,15 @@ def summed(ops, transfer):
 
     By (workload, mode, op type), by (op type,), and by ("class", class of the op type).
     """
-    sums = {}
-    for op in ops:
-        here, there = transfer.times(op)
-        for mode, calls in op.calls.items():
-            if not calls:
-                continue
-            for key in ((op.workload, mode, op.op_type), (op.op_type,), ("class", op.op_class)):
-                totals = sums.setdefault(key, (Counter(), Counter()))
-                for total, parts in zip(totals, (here, there)):
-                    for part, us in parts.items():
-                        total[part] += calls * us
-    return sums
+
+    def keys(op):
+        return lambda mode: ((op.workload, mode, op.op_type), (op.op_type,), ("class", op.op_class))
+
+    times = [(op, transfer.times(op)) for op in ops]
+    here, there = (
+        step_sums((op.calls, parts[place], keys(op)) for op, parts in times) for place in (0, 1)
+    )
+    return {key: (here[key], there[key]) for key in here}
 
 
 def with_threads(ops, threads):

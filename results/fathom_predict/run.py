@@ -7,7 +7,7 @@ from fathom_runs.benchmarks import read_fathom
 from fathom_runs.names import TORCH, kind, step_of
 from fathom_runs.rows import expect_names, row_of
 from fathom_runs.source import RunError, text_of
-from fathom_runs.steps import CALLS, step_ops
+from fathom_runs.steps import CALLS
 
 OWN = "op types"
 STUDY = "./fathom_bench --fathom_study=fathom --fathom_device=cpu --benchmark_out=study.json"
@@ -39,7 +39,7 @@ class Op:
     mean_us: float
     flops: float = 0  # per call
     bytes: float = 0  # minimum traffic per call
-    calls: dict[str, float] = field(default_factory=dict)  # per step, by mode
+    calls: dict[str, float] = field(default_factory=dict)  # per step, by counter of CALLS
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,8 @@ def read(path):
             steps.append(step(one, row))
         else:
             name, op_type = step_of(one.name)
-            # In some older files, `matmul` has the label of the views that it makes.
-            is_matrix = found.catalogue.op_classes.get(op_type) == MATRIX
-            types.setdefault(name, {})[op_type, MATRIX if is_matrix else row["op_class"]] = one.us
-    ops = list(hot_ops(path, found))
-    return Run(path, found.context, steps, left_out, types, ops)
+            types.setdefault(name, {})[op_type, row["op_class"]] = one.us
+    return Run(path, found.context, steps, left_out, types, list(hot_ops(path, found)))
 
 
 def step(benchmark, row):
@@ -85,18 +82,17 @@ def step(benchmark, row):
 
 
 def hot_ops(path, found):
-    for shapes in step_ops(found.measured).values():
-        for caches in shapes.values():
-            if "hot" not in caches or "/device:cpu/" not in caches["hot"].name:
-                continue
-            one = caches["hot"]
-            row = row_of(path, one, found.catalogue)
+    for one in found.measured:
+        if kind(one.name) != "op":
+            continue
+        row = row_of(path, one, found.catalogue)
+        if row.get("in_steps") == 1 and (row["cache"], row["device"]) == ("hot", "cpu"):
             yield Op(
                 *(row[key] for key in ("type", "op_class", "workload", "threads", "precision")),
                 fastest_us(one),
                 one.us,
                 *(row.get(key, 0) * one.us / 1e6 for key in ("flops", "bytes")),
-                {mode: row.get(counter) or 0 for mode, counter in CALLS.items()},
+                {counter: row.get(counter) for counter in CALLS.values()},
             )
 
 

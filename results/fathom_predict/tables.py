@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fathom_runs.markdown import plain, table_row
+from fathom_runs.markdown import plain, table
 
 
 WIDTH, SHORTEST = 100, 12  # columns of a terminal, and of a shortened name
@@ -51,12 +51,10 @@ def shortened(text, most):
 
 def as_markdown(blocks):
     """Lines become items of a list."""
-    return "\n\n".join("\n".join(markdown_lines(block)) for block in blocks) + "\n"
+    return "\n".join(map(markdown, blocks))
 
 
-def markdown_lines(block):
+def markdown(block):
     if isinstance(block, str):
-        return [f"- {plain(block)}"]
-    rules = ["--:" if head in block.numbers else "---" for head in block.heads]
-    rows = [[plain(cell) for cell in row] for row in block.rows]
-    return [table_row(row) for row in (block.heads, rules, *rows)]
+        return f"- {plain(block)}\n"
+    return table(block.heads, [map(plain, row) for row in block.rows], block.numbers)

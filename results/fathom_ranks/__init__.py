@@ -1,1 +1,1 @@
-"""Predicts how training scales over ranks and networks: results/rank_model.py"""
+"""Predicts how training scales over ranks and networks: results/predict --ranks"""

@@ -1,4 +1,4 @@
-"""How much of a step's communication is exposed. docs/ranks-model.md explains the model."""
+"""How much of a step's communication is exposed. results/ranks-model.md explains the model."""
 
 from dataclasses import dataclass
 

@@ -3,7 +3,7 @@
 from fathom_ranks.model import Reduction, all_reduce_us, exposed, ready_shares
 from fathom_ranks.pairs import others, predicted
 from fathom_runs.context import described
-from fathom_runs.markdown import plain, table_row
+from fathom_runs.markdown import plain, table
 from fathom_runs.source import unpacked
 from fathom_runs.words import listed
 
@@ -14,19 +14,19 @@ ENOUGH = 90  # percent; from this efficiency on, computation limits
 PAGE = """\
 # What limits training on many ranks
 
-These are predictions. They start from the steps and buckets of [rows with ranks](ranks.md).
+These are predictions. They start from the steps and buckets of [rows with ranks](../docs/ranks.md).
 Machine: {source}. Such a file and this page come from
 
 ```
 ./fathom_bench --fathom_ranks=1 --benchmark_filter='/train/.*ranks:|all_reduce.*bucket' --benchmark_out={file}
-results/rank_model.py {command} > docs/ranks-model.md
+results/predict {command} > results/ranks-model.md
 ```
 
 ## The model
 
 - **Step.** The time of a step without reduction is `local_step_us`, of rows with {measured}.
   The batch of a rank stays the same, so n ranks train n times as many samples per step.
-- **Phases.** The shares of forward pass, backward pass and update are those of a step that was [profiled](profile.md) alone, with
+- **Phases.** The shares of forward pass, backward pass and update are those of a step that was [profiled](../docs/profile.md) alone, with
   the nearest batch{phases}. Without one ("assumed phases"), the backward pass is the last 2/3 of the step.
 - **Buckets.** DistributedDataParallel reduces gradients in buckets (Li et al.: *PyTorch Distributed*, VLDB 2020).
   The op rows `bucket<i>` give their sizes. Without such rows that add up to the step's gradients ("assumed buckets"), the first
@@ -92,7 +92,7 @@ def page(path, context, found, networks, profiled, measured):
 
 
 def command(path, profiled, measured):
-    yield unpacked(path).name
+    yield f"{unpacked(path).name} --ranks"
     for option, paths in (("--phases", profiled), ("--measured", measured)):
         if paths:
             yield " ".join([option, *(unpacked(one).name for one in paths)])
@@ -142,7 +142,7 @@ def beside(measured):
                     ),
                 ]
             )
-    return table(heads, rows, 2)
+    return table(heads, rows, heads[2:])
 
 
 def not_measured(found, profiled, networks, pairs):
@@ -168,7 +168,7 @@ def not_measured(found, profiled, networks, pairs):
                 rate=number(network.bytes_per_us),
                 busy=network.busy,
             )
-            yield text + table(heads, rows, 1)
+            yield text + table(heads, rows, heads[1:])
 
 
 def section(found, ranks, networks):
@@ -184,7 +184,7 @@ def section(found, ranks, networks):
                 *(cell(one, ranks, *network) for network in networks.items()),
             ]
         )
-    return f"\n## {ranks:,} ranks\n\n" + table(heads, rows, 1)
+    return f"\n## {ranks:,} ranks\n\n" + table(heads, rows, heads[1:])
 
 
 def cell(workload, ranks, gbits, latency_us):
@@ -206,9 +206,3 @@ def ring(buckets, ranks, gbits, latency_us):
 
 def number(value):
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def table(heads, rows, words):
-    """The first `words` columns are text, the others numbers."""
-    rules = ["---"] * words + ["--:"] * (len(heads) - words)
-    return "".join(f"{table_row(row)}\n" for row in (heads, rules, *rows))

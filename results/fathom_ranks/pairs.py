@@ -87,7 +87,7 @@ def pairs(path, run, profiled):
         its, us = networks[one.ranks], one.row.median("exposed_us")
         if not us:
             raise RunError(
-                f"{path}: {one.row.name} has no exposed_us, expected a row of this version"
+                f"{path}: {one.row.name} has no exposed_us, expected that of a step with ranks"
             )
         made.append(Pair(its, one, us, predicted(its, one), predicted(its, one, False)))
     return list(networks.values()), made

@@ -2,6 +2,7 @@
 
 from fathom_page import templates
 from fathom_report import machine
+from fathom_report.ours.sums import with_ops
 from fathom_runs.context import title
 
 GROUPS = {"fathom": "Fathom", "tbd": "TBD", "ours": "fathom_bench"}  # heading by prefix of the key
@@ -12,6 +13,12 @@ TABLES = {
         "Time of each op type in the profiled steps (--fathom_profile).",
     ),
     "ops": ("Ops", "All op rows: each op shape, timed separately."),
+    "sums": (
+        "Steps and the sums of their ops",
+        "Sum: the op rows that the step runs, each times its calls. The cold sum takes cold rows, of ops without one the "
+        "hot row. Percentages are of the step: op types without rows, time between ops, and the op types with the largest "
+        "difference between their time in the profiled step and their sum.",
+    ),
     "rank_steps": (
         "Steps of several ranks",
         "All rows with ranks. Threads and batch are those of each rank; samples/s count all ranks.",
@@ -26,7 +33,8 @@ SETTING = ("file", "device", "threads", "ranks", "precision", "cache", "backend"
 
 def page(run, figures, missing, images):
     """The HTML of the page. `images` holds the SVG of each figure by key."""
-    frames = {key: frame for key in TABLES if len(frame := getattr(run, key))}
+    frames = {"sums": with_ops(run)} | {key: getattr(run, key) for key in TABLES if key != "sums"}
+    frames = {key: frames[key] for key in TABLES if len(frames[key])}
     return templates.page(
         "fathom_report/report.html",
         kind="report",

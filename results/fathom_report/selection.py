@@ -4,7 +4,7 @@ import pandas as pd
 
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH, step_of
-from fathom_runs.steps import BACKENDS, CALLS, backend_rank
+from fathom_runs.steps import CALLS, step_sums
 from fathom_runs.words import plural
 
 
@@ -90,10 +90,9 @@ SHAPE = ["type", "workload", "layer", "pass_", "device", "threads", "precision"]
 
 
 def step_backend_rows(ops, cache="hot"):
-    """For each op shape, the row of the backend that steps run."""
-    table = ops[(ops.cache == cache) & ops.backend.isin(BACKENDS)]
-    ranks = [backend_rank(*row) for row in zip(table.backend, table.in_steps)]
-    return table.assign(rank=ranks).sort_values("rank", kind="stable").drop_duplicates(SHAPE)
+    """For each op shape, the row of the backend that steps run; if files of two versions differ in it, the last one."""
+    table = ops[(ops.cache == cache) & (ops.in_steps == 1)]
+    return table.drop_duplicates(SHAPE, keep="last")
 
 
 def one_setting_of_steps(ops):
@@ -113,14 +112,26 @@ def calls(ops, mode):
     return pd.to_numeric(ops[CALLS[mode]], errors="coerce").fillna(0)
 
 
-def us_per_step(ops, mode):
-    """Time of each op row, times its calls per step."""
-    return ops.us * calls(ops, mode)
+def sums(ops, by=("workload", "type", "op_class"), values=("us",)):
+    """What the ops of a step add up to: a row by mode and the columns `by`, with the columns `values` of a call."""
+    columns = ["mode", *by]
+    found = step_sums(
+        (row, {one: row[one] for one in values}, lambda mode, row=row: [(mode, *map(row.get, by))])
+        for row in ops.fillna({one: 0 for one in values}).to_dict("records")
+    )
+    rows = [dict(zip(columns, key)) | totals for key, totals in found.items()]
+    return pd.DataFrame(rows, columns=[*columns, *values])
 
 
-def flops_per_step(ops, mode):
-    """FLOPs of each op row, times its calls per step."""
-    return ops.flops * us_per_step(ops, mode) / 1e6
+def of_step(table, step):
+    """Rows of the workload and the mode of a step."""
+    return table[(table.workload == step.workload) & (table["mode"] == step["mode"])]
+
+
+def with_amounts(ops):
+    """Op rows with the FLOPs and bytes of a call."""
+    amounts = {one: pd.to_numeric(ops[f"{one}s"]) * ops.us / 1e6 for one in ("flop", "byte")}
+    return ops.assign(**amounts)
 
 
 def step_names(op_types):

@@ -15,7 +15,6 @@ from fathom_runs.entries import (
     reason_of,
 )
 from fathom_runs.names import is_fathom_row
-from fathom_runs.percentiles import bounded
 from fathom_runs.source import EXPECTED, RunError, document, text_of
 from fathom_runs.words import plural
 
@@ -130,7 +129,7 @@ def parsed(path, text):
         if not is_measured(entry):
             failed[name] = reason_of(entry)
         elif entry.get("run_type") != "aggregate":
-            repetitions.setdefault(name, []).append(bounded(checked(path, entry)))
+            repetitions.setdefault(name, []).append(checked(path, entry))
         elif entry.get("aggregate_name") == "median":
             medians[name] = [checked(path, entry)]
     found = medians | repetitions

@@ -39,12 +39,12 @@ class Catalogue:
 
 
 def catalogue_of(path, context):
-    """The catalogue of a context. Raises RunError if a field is missing (older files) or malformed."""
+    """The catalogue of a context. Raises RunError if a field is missing or malformed."""
     missing = [key for key in KEYS if key not in context]
     if missing:
         raise RunError(
-            f"{path}: no {', '.join(missing)} in its context, expected a file of this version; "
-            f"results/convert_run.py {path} adds them"
+            f"{path}: no {', '.join(missing)} in its context, expected a file of fathom_bench 0.1.0 or newer; "
+            "the command_line in its context makes it anew"
         )
     op_classes, batches, variant_of = (pairs(path, key, context[key]) for key in KEYS)
     for name, batch in batches.items():

@@ -7,21 +7,11 @@ from fathom_runs.source import EXPECTED, RunError
 from fathom_runs.words import plural
 
 UNITS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-# Settings of the GPU and its driver.
-GPU_SETTINGS = ("cuda_environment", "gpu_driver", "gpu_persistence", "gpu_mig", "gpu_ecc")
-GPU_SETTINGS += ("gpu_power_limit_w", "gpu_application_clock_mhz")
-
 # The program lists in each file which fields name the machine, and which are settings and versions that can change times
-# while the code stays the same. Files without these lists, of older and of other programs, have the fields below.
+# while the code stays the same. Files without these lists, of other programs, have the fields below.
 IDENTITY_LIST, SETTINGS_LIST = "machine_identity", "settings"
 MACHINE = ("cpu", "gpu", "num_cpus", "caches", "cpu_capability")
-SETTINGS = ("fathom_version", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
-SETTINGS += ("cuda_driver", "cuda_runtime", "cublas", "cudnn", "compiler", "compiler_flags")
-SETTINGS += ("affinity", "openmp", "malloc", "fathom_malloc", "fathom_mkl")
-SETTINGS += ("fathom_bucket_mb", "fathom_cuda_graph", "fathom_layout", "fathom_replay")
-SETTINGS += ("machine_governor", "machine_turbo", "machine_smt", "machine_cpu_quota")
-SETTINGS += ("machine_huge_pages", "seed", "data", "rom")
-SETTINGS += ("cpu_scaling_enabled", *GPU_SETTINGS)
+SETTINGS = ("cpu_scaling_enabled", "fathom_version", "libtorch")
 
 
 def date_of(path, context):
@@ -65,7 +55,7 @@ def other_machine(one, other):
 
 
 def by_machine(contexts):
-    """Groups the keys of a dictionary of contexts by machine. An older file that fits several machines is of the last."""
+    """Groups the keys of a dictionary of contexts by machine. A file that fits several machines, because it lists fewer fields, is of the last."""
     groups = []
     for key, context in contexts.items():
         own = {one: context.get(one) for one in identity(context)}

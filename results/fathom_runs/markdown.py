@@ -18,6 +18,11 @@ def plain(text):
     return re.sub(r"([\\`*<])", r"\\\1", one_line(text))
 
 
-def table_row(cells):
-    """A row of a table. The cells are Markdown; a `|` would end a cell, in a code span, too."""
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+def table(heads, rows, numbers=()):
+    """The lines of a table. Columns with a head in `numbers` are aligned to the right.
+
+    The cells are Markdown; a `|` would end a cell, in a code span, too.
+    """
+    rules = ["--:" if head in numbers else "---" for head in heads]
+    lines = ([str(cell).replace("|", r"\|") for cell in row] for row in (heads, rules, *rows))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

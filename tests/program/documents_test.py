@@ -13,7 +13,7 @@ import shutil
 
 import pytest
 
-from program import FAULTY_KERNELS, ONE_ROW, PROGRAM, ROOT, read_json, run, starts
+from program import FAULTY_KERNELS, ONE_ROW, PROGRAM, PROGRAMS, ROOT, read_json, run, starts
 
 FOLDERS = (".", "docs", "results", "results/runs")
 DOCUMENTS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*.md"))]
@@ -205,6 +205,10 @@ def returned(name):
         part for one in values for part in (getattr(one, "body", one), getattr(one, "orelse", one))
     ]
     return {one.value for one in branches if isinstance(one, ast.Constant)}
+
+
+def test_every_program_of_results_has_a_page():
+    assert PAGES.keys() == {name for name in PROGRAMS if not name.endswith(".py")}
 
 
 @pytest.mark.parametrize("page", sorted(set(PAGES.values())))

@@ -72,10 +72,26 @@ def overflow(browser, element="documentElement"):
 
 
 def fits(browser, width):
-    """Whether the page, with all details open, needs no horizontal scrolling at this width."""
+    """Whether the page, with all details open, needs no horizontal scrolling at this width, and says what is cut off."""
     size(browser, width, 844)
     browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
-    return browser.execute_script("return innerWidth") == width and overflow(browser) == 0
+    is_fit = browser.execute_script("return innerWidth") == width and overflow(browser) == 0
+    return is_fit and shows_what_is_cut(browser)
+
+
+BOXES = "Array.from(document.querySelectorAll('.plot, .scroll'))"
+UNMARKED = f"""const done = arguments[0];
+requestAnimationFrame(() => setTimeout(() => done({BOXES}.filter(box =>
+  (box.scrollWidth - box.clientWidth - box.scrollLeft > 1) !== (getComputedStyle(box).maskImage !== 'none')).length)))"""
+
+
+def shows_what_is_cut(browser):
+    """Whether those boxes fade out at the right that have more there, at their beginning and at their end."""
+    unmarked = []
+    for left in ("0", "box.scrollWidth"):
+        browser.execute_script(f"{BOXES}.forEach(box => {{ box.scrollLeft = {left}; }})")
+        unmarked.append(browser.execute_async_script(UNMARKED))
+    return unmarked == [0, 0]
 
 
 def schemes(browser, selector, style):

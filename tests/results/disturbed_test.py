@@ -4,7 +4,6 @@ import pytest
 
 from fathom_runs.benchmarks import Benchmark
 from fathom_runs.disturbed import is_disturbed
-from fathom_runs.percentiles import bounded
 
 ENTRY = {
     "run_name": "memnet/infer/device:cpu/threads:2/batch:32/precision:fp32/backend:torch",
@@ -50,17 +49,3 @@ def test_a_row_is_disturbed_if_half_of_its_repetitions_are():
     quiet, disturbed = ENTRY | {"waiting_us": 0}, ENTRY | {"waiting_us": 500}
     assert Benchmark("row", [quiet, disturbed]).is_disturbed
     assert not Benchmark("row", [quiet, quiet, disturbed]).is_disturbed
-
-
-@pytest.mark.parametrize(
-    "samples, left", [(4, set()), (5, {"p50_us"}), (58, {"p50_us"}), (59, {"p50_us", "p95_us"})]
-)
-def test_percentiles_need_samples_that_bound_them(samples, left):
-    entry = ENTRY | {"iterations": 10 * samples, "steps_per_sample": 10, "p50_us": 1, "p95_us": 2}
-    assert bounded(entry).keys() - ENTRY.keys() - {"steps_per_sample"} == left
-
-
-def test_percentiles_of_aggregates_and_other_programs_stay():
-    entry = ENTRY | {"p95_us": 2}
-    aggregate = entry | {"run_type": "aggregate", "steps_per_sample": 1}
-    assert bounded(entry) == entry and bounded(aggregate) == aggregate

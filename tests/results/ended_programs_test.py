@@ -9,7 +9,7 @@ import pytest
 from program import ROOT
 
 # Commands that write more lines than a reader of the first one wants.
-COMMANDS = [["convert_run.py"], ["op_sums.py"], ["export", "medians", "-o", "/dev/stdout"]]
+COMMANDS = [["report", "-o", "/dev/stdout"], ["export", "medians", "-o", "/dev/stdout"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

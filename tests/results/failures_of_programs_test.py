@@ -11,11 +11,9 @@ import tempfile
 
 import made_up_run as made_up
 import pytest
-from program import ROOT
+from program import PROGRAMS, ROOT
 
-RUN = ["gate", "ab", "compare", "history", "report", "predict", "export"]
 NO_VERDICT = 3  # of the gate on two runs, which are in `files`
-SCRIPTS = ["rank_model.py", "op_sums.py", "convert_run.py", "against_pytorch.py", "against_gloo.py"]
 
 
 def start(name, *arguments, **options):
@@ -24,11 +22,6 @@ def start(name, *arguments, **options):
     return subprocess.run(
         [ROOT / "results" / name, *arguments], env=variables, timeout=300, text=True, **streams
     )
-
-
-@pytest.fixture(name="run")
-def made_up_file(tmp_path):
-    return made_up.write(tmp_path / "run.json", made_up.document(workloads=("memnet",)))
 
 
 @pytest.fixture(name="files", scope="module")
@@ -50,7 +43,7 @@ def repeated(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("name", [*RUN, *SCRIPTS])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_wrong_usage_is_one_line(name):
     result = start(name, "--nonsense")
     assert result.returncode == 2 and result.stdout == ""
@@ -74,14 +67,17 @@ def test_the_users_settings_of_python_are_no_finding(files, variables):
     assert "memnet/infer" in result.stdout
 
 
+def started_script(folder, text, **variables):
+    """The result of a Python script that uses the packages of results/."""
+    script = folder / "faulty.py"
+    script.write_text(f"from fathom_runs.program import run\n{text}", encoding="utf-8")
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "results")} | variables
+    return subprocess.run([sys.executable, script], env=variables, capture_output=True, text=True)
+
+
 def test_a_script_escapes_what_an_encoding_lacks(tmp_path):
-    step = "memnet/train/device:cpu/threads:1/ranks:1/batch:4/precision:fp32/backend:torch"
-    facts = {"local_step_us": 100.0, "gradient_bytes": 1000.0, "buckets": 1.0}
-    document = {"context": {"cpu": "made up"}, "benchmarks": [made_up.row(step, 100, **facts)]}
-    run = made_up.write(tmp_path / "run.json", document)
-    result = start("rank_model.py", run, variables={"PYTHONIOENCODING": "ascii"})
-    assert result.returncode == 0, result.stderr
-    assert r"25 \xb5s at 1" in result.stdout
+    result = started_script(tmp_path, "run(lambda: print('25 µs'))\n", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0 and result.stdout == "25 \\xb5s\n", result.stderr
 
 
 def test_modules_of_the_current_folder_are_not_imported(tmp_path, files):
@@ -90,7 +86,7 @@ def test_modules_of_the_current_folder_are_not_imported(tmp_path, files):
     assert start("gate", *files, cwd=tmp_path).returncode == NO_VERDICT
 
 
-@pytest.mark.parametrize("name", ["gate", "op_sums.py", "rank_model.py", "export"])
+@pytest.mark.parametrize("name", ["gate", "against_gloo.py", "predict", "export"])
 def test_a_full_stdout_is_one_line(name, files, tmp_path):
     arguments = {"gate": files, "export": ["medians", files[0], "-o", tmp_path / "out.json"]}
     with open("/dev/full", "w", encoding="utf-8") as full:
@@ -106,17 +102,11 @@ def test_a_closed_stdout_is_no_failure(files):
 
 
 def test_an_exception_is_one_line_or_with_its_trace(tmp_path):
-    script = tmp_path / "faulty.py"
-    script.write_text(
-        "from fathom_runs.program import run\ndef main():\n    return {}['row']\nrun(main)\n"
-    )
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "results")}
-    command = [sys.executable, script]
-    result = subprocess.run(command, env=variables, capture_output=True, text=True)
+    text = "def main():\n    return {}['row']\nrun(main)\n"
+    result = started_script(tmp_path, text)
     assert result.returncode == 2
     assert result.stderr == "faulty: failed with KeyError: 'row' (FATHOM_TRACEBACK=1 shows where)\n"
-    variables["FATHOM_TRACEBACK"] = "1"
-    result = subprocess.run(command, env=variables, capture_output=True, text=True)
+    result = started_script(tmp_path, text, FATHOM_TRACEBACK="1")
     assert result.returncode == 2 and "Traceback" in result.stderr
 
 

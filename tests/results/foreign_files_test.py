@@ -7,7 +7,7 @@ import pytest
 from made_up_rows import repeated, row
 
 from fathom_runs import benchmarks
-from fathom_runs.markdown import code, plain, table_row
+from fathom_runs.markdown import code, plain, table
 from fathom_runs.source import RunError
 
 NAME = "BM_misses/process_time/real_time"
@@ -93,7 +93,10 @@ def test_reasons_of_several_lines_become_one(tmp_path):
 
 def test_backticks_and_bars_stay_in_their_cell():
     assert code("BM_a") == "`BM_a`" and code("BM_`x`") == "`` BM_`x` ``"
-    assert table_row([code("a|b"), plain("c | `d`"), "1"]) == r"| `a\|b` | c \| \`d\` | 1 |"
+    (_, rules, row) = table(["a", "b", "n"], [[code("a|b"), plain("c | `d`"), 1]], ["n"]).split(
+        "\n"
+    )[:-1]
+    assert rules == "| --- | --- | --: |" and row == r"| `a\|b` | c \| \`d\` | 1 |"
 
 
 def test_markup_of_names_is_shown_as_it_is():

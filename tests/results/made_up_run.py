@@ -36,6 +36,15 @@ MEMORY |= {"temporaries": 2e7, "workspace": 1e7}  # bytes at Fathom's batch
 GROWING = ("features", "inputs", "temporaries")  # grow with the batch
 
 
+GPU_SETTINGS = ("cuda_environment", "gpu_driver", "gpu_persistence", "gpu_mig", "gpu_ecc")
+GPU_SETTINGS += ("gpu_power_limit_w", "gpu_application_clock_mhz")
+LISTS = {
+    "machine_identity": "caches num_cpus cpu cpu_capability gpu machine_name",
+    "settings": "affinity compiler cpu_scaling_enabled data fathom_malloc fathom_mkl fathom_version libtorch "
+    "libtorch_mkl machine_governor malloc onednn openmp rom seed " + " ".join(GPU_SETTINGS),
+}
+
+
 def context(threads=(1,), gpu=False, **more):
     """The context. `more` adds or replaces fields."""
     entries = {
@@ -55,6 +64,7 @@ def context(threads=(1,), gpu=False, **more):
         "seed": "0",
         "data": "synthetic",
         **CATALOGUE,
+        **LISTS,
     }
     for count in threads:
         entries[
@@ -147,7 +157,8 @@ def ops(workload, cold=False, threads=1):
                     name = op_name(op_type, workload, layer, backend, cache, threads=threads)
                     calls = {"calls_per_model_step": CALLS, "calls_per_inference": 1}
                     rates = op_rates(op_type, us / time_us, threads)
-                    rows.append(row(name, time_us, **calls, **rates))
+                    chosen = {"in_steps": 1} if backend == "torch" else {}
+                    rows.append(row(name, time_us, **chosen, **calls, **rates))
     return rows
 
 

@@ -1,10 +1,10 @@
 """The packages of results/: imports, and numbers of files and lines."""
 
 import ast
-import os
+import re
 
 import pytest
-from program import ROOT
+from program import PROGRAMS, ROOT
 
 RESULTS = ROOT / "results"
 # Allowed imports between the packages. No package imports a script.
@@ -17,7 +17,7 @@ IMPORTS = {
     "fathom_gate": {"fathom_runs"},
     "fathom_ab": {"fathom_runs", "fathom_gate"},
     "fathom_export": {"fathom_runs"},
-    "fathom_predict": {"fathom_runs"},
+    "fathom_predict": {"fathom_runs", "fathom_ranks"},
     "fathom_ranks": {"fathom_runs"},
     "eager_steps": set(),
 }
@@ -57,9 +57,13 @@ def test_the_reader_needs_only_the_standard_library():
 def test_scripts_can_be_started():
     """The documents start them by their path."""
     scripts = [path for path in RESULTS.iterdir() if path.is_file()]
-    scripts = [path for path in scripts if path.read_bytes().startswith(b"#!")]
-    assert {path.stem for path in scripts} >= SCRIPTS
-    assert [path.name for path in scripts if not os.access(path, os.X_OK)] == []
+    assert PROGRAMS == sorted(one.name for one in scripts if one.read_bytes().startswith(b"#!"))
+    assert {path.name for path in RESULTS.glob("*.py")} < set(PROGRAMS)
+
+
+def test_the_page_of_the_programs_lists_them():
+    listed = re.findall(r"^\| `results/([\w.]+)", (RESULTS / "README.md").read_text(), re.M)
+    assert sorted(set(listed)) == PROGRAMS
 
 
 def test_folders_and_files_are_short():

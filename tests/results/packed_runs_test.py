@@ -3,31 +3,14 @@
 import gzip
 import json
 import re
-import subprocess
-import sys
 
 import made_up_ranks
 import made_up_run as made_up
 import pytest
-from program import ROOT, export, gate, report
+from program import export, gate, predict, report
 
 from fathom_runs.benchmarks import read
 from fathom_runs.source import RunError, text_of
-
-
-def packed(path):
-    """The file as a gzip file, instead of the file."""
-    found = path.with_name(path.name + ".gz")
-    found.write_bytes(gzip.compress(path.read_bytes()))
-    path.unlink()
-    return found
-
-
-def script(name, *arguments):
-    command = [sys.executable, ROOT / "results" / name, *arguments]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 # --- reading
@@ -111,19 +94,8 @@ def test_a_report_names_packed_files_without_extensions(tmp_path):
 def test_the_commands_of_the_rank_model_name_the_unpacked_file(tmp_path):
     rows = made_up_ranks.rows(("vgg",), (1,))
     file = made_up.write(tmp_path / "run.json.gz", {"context": {}, "benchmarks": rows})
-    page = script("rank_model.py", file)
+    page = predict(file, "--ranks").stdout
     assert "--benchmark_out=run.json\n" in page and "run.json.gz" not in page
-
-
-def test_a_packed_file_is_converted_to_a_packed_file(tmp_path):
-    run = made_up.write(tmp_path / "run.json", made_up.document(workloads=("memnet",)))
-    run.write_text(run.read_text().replace('"variant_of"', '"variants"'))
-    samples = made_up.write(tmp_path / "run.json.samples.jsonl", made_up.samples("seq2seq"))
-    samples.write_text(samples.read_text().replace("op:lstm_cell", "op:rnn"))
-    files = packed(run), packed(samples)
-    assert script("convert_run.py", *files).count(": converted\n") == 2
-    first, second = (gzip.decompress(file.read_bytes()).decode() for file in files)
-    assert '"variant_of"' in first and "op:clipped_relu_rnn" in second
 
 
 def test_an_output_with_gz_is_a_gzip_file_without_a_time(tmp_path):

@@ -10,10 +10,10 @@ import threading
 
 import made_up_run as made_up
 import pytest
-from program import ROOT, starts
+from program import ROOT
 
 from fathom_runs.output import replace
-from fathom_runs.source import RunError
+from fathom_runs.source import RunError, text_of
 
 
 def test_a_link_stays_and_its_file_is_replaced(tmp_path):
@@ -142,6 +142,10 @@ def test_an_input_that_the_user_may_not_read_is_one_line(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     run = made_up.write(closed / "run.json", made_up.document(workloads=("memnet",)))
-    result = starts(ROOT / "results/convert_run.py")(run, user=65534)
-    assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "Permission denied" in result.stderr
+
+    def work():
+        with pytest.raises(RunError) as error:
+            text_of(run)
+        assert str(error.value) == f"{run}: Permission denied, expected a readable JSON file"
+
+    assert as_another_user(work)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from scipy.stats import beta
 
+from fathom_runs import markdown
+
 CONFIDENCE = 0.95
 
 
@@ -53,8 +55,7 @@ def rate(flags):
 
 def table(header, rows):
     """A table of Markdown. The first column is left-aligned, the others to the right."""
-    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
-    return "".join(f"| {' | '.join(map(str, cells))} |\n" for cells in lines)
+    return markdown.table(header, rows, header[1:])
 
 
 def pattern(name):

@@ -9,9 +9,9 @@ from fathom_report.hints import profile
 from fathom_report.selection import (
     of_setting,
     step_backend_rows,
+    sums,
     training_ops,
     training_types,
-    us_per_step,
 )
 from fathom_runs.words import plural
 
@@ -54,8 +54,9 @@ def by_pass(run, ops):
     types, _ = training_types(run)
     rows = of_setting(step_backend_rows(run.ops), types.iloc[0])
     keys = ["workload", "type"]
-    rows = rows.assign(part=us_per_step(rows, "train")).groupby([*keys, "pass_"]).part.sum()
-    divided = ops[[*keys, "us"]].merge(rows[rows > 0].reset_index(), how="left")
+    rows = sums(rows, (*keys, "pass_")).rename(columns={"us": "part"})
+    rows = rows[(rows["mode"] == "train") & (rows.part > 0)].drop(columns="mode")
+    divided = ops[[*keys, "us"]].merge(rows, how="left")
     if divided.part.isna().all():
         return divided.iloc[:0]
     divided = divided.fillna({"part": 1})

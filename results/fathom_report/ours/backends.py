@@ -8,15 +8,15 @@ from fathom_page.hints import STEPS
 from fathom_report import laws
 from fathom_report.hints import command
 from fathom_report.selection import (
-    calls,
     fastest_rows,
-    flops_per_step,
     of_setting,
+    of_step,
     on_torch,
     one_setting,
     step_names,
-    us_per_step,
+    sums,
     usual_batch,
+    with_amounts,
     with_settings_of,
     without_rows,
 )
@@ -92,20 +92,18 @@ def fastest_ops_us(step, ops, types):
 
     `ops` are rows of all settings, `types` the profile of the step.
     """
-    ops = of_setting(ops, step)
-    ops = ops[(ops.workload == step.workload) & (calls(ops, step["mode"]) > 0)]
-    return us_per_step(ops, step["mode"]).sum() if cover(step, types, ops) else 0
+    ops = of_step(sums(with_amounts(of_setting(ops, step)), values=("us", "flop")), step)
+    return ops.us.sum() if cover(step, types, ops) else 0
 
 
 def cover(step, types, ops):
-    """Whether op rows cover a step: its FLOPs, and the time of its op types in the profile."""
+    """Whether the sums of ops cover a step: its FLOPs, and the time of its op types in the profile."""
     types = types[types.op_class != FRAMEWORK]
     missing = without_rows(types, ops).pct_of_step.sum()
-    flops = flops_per_step(ops, step["mode"]).sum()
     return (
         not types.empty
         and missing <= (1 - COVERED) * types.pct_of_step.sum()
-        and not flops < COVERED * step.flops_per_step
+        and not ops.flop.sum() < COVERED * step.flops_per_step
     )
 
 

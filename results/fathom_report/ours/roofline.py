@@ -9,12 +9,13 @@ from fathom_report.hints import command
 from fathom_report.selection import (
     SETTING,
     calls,
-    flops_per_step,
     of_setting,
     on_torch,
     one_setting_of_steps,
     step_backend_rows,
+    sums,
     usual_batch,
+    with_amounts,
 )
 from fathom_runs.peaks import roof as roof_of
 from fathom_runs.words import listed, of_peak, plural, ranged
@@ -60,21 +61,20 @@ def op_points(ops):
 
 def step_points(run, ops):
     """Training steps with op rows for at least COUNTED of their FLOPs. Their bytes are the sum over the ops."""
-    every = of_setting(step_backend_rows(run.ops), ops.iloc[0])
-    count = calls(every, "train") * every.us / 1e6
-    moved = (every.bytes * count).groupby(every.workload).sum()
-    counted = flops_per_step(every, "train").groupby(every.workload).sum()
+    every = with_amounts(of_setting(step_backend_rows(run.ops), ops.iloc[0]))
+    found = sums(every, ["workload"], ("flop", "byte"))
+    found = found[found["mode"] == "train"].set_index("workload")
     steps = on_torch(run.steps[(run.steps["mode"] == "train") & (run.steps.flops > 0)])
     steps = usual_batch(steps, run.catalogue)
     steps = of_setting(steps, ops.iloc[0])
-    steps = steps[steps.workload.map(moved) > 0]
-    steps = steps[steps.workload.map(counted) >= COUNTED * steps.flops_per_step]
+    steps = steps[steps.workload.map(found.byte) > 0]
+    steps = steps[steps.workload.map(found.flop) >= COUNTED * steps.flops_per_step]
     return pd.DataFrame(
         {
             "kind": "step",
             "workload": steps.workload,
             "us_per_step": steps.us,
-            "flops_per_byte": steps.flops_per_step / steps.workload.map(moved),
+            "flops_per_byte": steps.flops_per_step / steps.workload.map(found.byte),
             "flops": steps.flops,
         }
     )

@@ -7,20 +7,23 @@ from fathom_page.figure import Figure, Missing
 from fathom_page.hints import OPS, STEPS
 from fathom_report.hints import command
 from fathom_report.selection import (
+    SETTING,
+    SHAPE,
     of_setting,
+    of_step,
     on_torch,
     one_setting,
     step_backend_rows,
     step_names,
-    us_per_step,
+    sums,
     usual_batch,
-    with_settings_of,
     without_rows,
 )
 from fathom_runs.words import percent, ranged
 
 NAME = ("ours-4", "Steps as sums of their ops", "fathom_bench")
 BETWEEN, WITHOUT, REST = "between ops", "ops without rows", "remainder"
+MIN_SHARE, MOST = 0.1, 3  # percent of the step below which no op type is named, and how many are
 
 
 def figure(run):
@@ -34,47 +37,82 @@ def figure(run):
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
 
+def steps_with_ops(run):
+    """Yields each step that has op rows of its setting, its profiled op types, and the sums of its ops by type.
+
+    A profiled step is longer than a timed one, so shares of the profiled step are applied to the timed one.
+    """
+    hot, cold = (step_backend_rows(run.ops, cache).set_index(SHAPE) for cache in ("hot", "cold"))
+    ops = hot.assign(cold_us=cold.us.reindex(hot.index).fillna(hot.us)).reset_index()
+    types = run.op_types[run.op_types.pct_of_step >= 0]
+    types = types.assign(step=step_names(types))
+    for _, step in usual_batch(on_torch(run.steps[run.steps.us > 0]), run.catalogue).iterrows():
+        mine = of_step(sums(of_setting(ops, step), values=("us", "cold_us")), step)
+        if mine.us.sum() > 0:
+            its = types[types.step == step["name"]]
+            yield step, its.assign(us=its.pct_of_step / 100 * step.us), mine
+
+
+def with_ops(run):
+    """The table of all such steps."""
+    has_cold = (run.ops.cache == "cold").any()
+    rows = []
+    for step, types, mine in steps_with_ops(run):
+        row = step[["workload", "mode", "batch", *SETTING, "us"]].to_dict()
+        row |= {"sum_us": mine.us.sum(), "sum_pct_of_step": 100 * mine.us.sum() / step.us}
+        if has_cold:
+            row["cold_sum_pct_of_step"] = 100 * mine.cold_us.sum() / step.us
+        if len(types):
+            without = without_rows(types, mine)
+            inside = types.set_index("type").us
+            gaps = inside - mine.set_index("type").us
+            row |= {
+                "between_pct_of_step": between(types).pct_of_step.sum(),
+                "types_without_rows": named(without.set_index("type").pct_of_step, "{:.1f}"),
+                "differences": named(100 * gaps.dropna() / step.us, "{:+.1f}", MOST),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def between(types):
+    return types[types.op_class == palette.FRAMEWORK]
+
+
+def named(shares, form, most=None):
+    """The types above MIN_SHARE with their shares, largest first."""
+    shares = shares[shares.abs() >= MIN_SHARE].sort_values(key=lambda one: -one.abs())[:most]
+    return ", ".join(f"{one} {form.format(share)}" for one, share in shares.items()) or "none"
+
+
 def parts(run):
     """Parts of each step: hot op rows by class, times their calls; time of other op types and between ops, as profiled;
-    and the remainder.
+    and the remainder. Of one setting.
     """
-    ops = step_backend_rows(run.ops)
-    profiled = on_torch(run.op_types[run.op_types.pct_of_step >= 0])
-    profiled = with_settings_of(profiled, ops)
-    profiled = profiled[profiled.workload.isin(ops.workload)]
-    if profiled.empty:
+    found = {step["name"]: one for one in steps_with_ops(run) if len(one[1]) for step in one[:1]}
+    steps = run.steps[run.steps["name"].isin(found)]
+    if steps.empty:
         return None, ""
-    profiled, words = one_setting(profiled)
-    profiled = usual_batch(profiled, run.catalogue)
-    ops = of_setting(ops, profiled.iloc[0])
-    step_us = run.steps[run.steps.us > 0].set_index("name").us
+    steps, words = one_setting(steps)
     rows = []
-    for name, types in profiled.groupby(step_names(profiled), sort=False):
-        workload, mode = types.iloc[0][["workload", "mode"]]
-        mine = ops[ops.workload == workload]
-        sums = us_per_step(mine, mode).groupby([mine.type, mine.op_class]).sum()
-        if name not in step_us.index or not sums.sum() > 0:
-            continue
-        total = step_us[name]
-        # A profiled step is longer than a timed one, so shares of the profiled step are applied to the timed one.
-        types = types.assign(us=types.pct_of_step / 100 * total)
-        outside = types[types.op_class == palette.FRAMEWORK].us.sum()
-        without = without_rows(types, mine).us.sum()
-        times = sums.groupby("op_class").sum().to_dict() | {WITHOUT: without, BETWEEN: outside}
+    for name in steps["name"]:
+        step, types, mine = found[name]
+        times = mine.groupby("op_class").us.sum().to_dict()
+        times |= {WITHOUT: without_rows(types, mine).us.sum(), BETWEEN: between(types).us.sum()}
         times = {part: us for part, us in times.items() if us > 0}
-        times[REST] = total - sum(times.values())
+        times[REST] = step.us - pd.Series(times).sum()
         rows += [
             {
-                "workload": workload,
-                "mode": mode,
+                "workload": step.workload,
+                "mode": step["mode"],
                 "part": part,
                 "us": us,
-                "pct_of_step": 100 * us / total,
-                "step_us": total,
+                "pct_of_step": 100 * us / step.us,
+                "step_us": step.us,
             }
             for part, us in times.items()
         ]
-    return (pd.DataFrame(rows), words) if rows else (None, "")
+    return pd.DataFrame(rows), words
 
 
 def sentence(data, words):

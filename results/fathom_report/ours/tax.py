@@ -12,7 +12,7 @@ from fathom_report.selection import (
     of_setting,
     on_torch,
     one_setting,
-    us_per_step,
+    sums,
     usual_batch,
     with_settings_of,
 )
@@ -43,21 +43,15 @@ def taxes(run):
     inside, words = one_setting(inside)
     inside = usual_batch(inside, run.catalogue)
     ops = of_setting(ops, inside.iloc[0])
-    fastest = fastest_rows(ops)
-    several = ops.groupby(["workload", "type"]).backend.nunique()
-    parts = []
-    for mode, one in inside.groupby("mode", sort=False):
-        best = us_per_step(fastest, mode).groupby([fastest.workload, fastest.type]).sum()
-        keys = pd.MultiIndex.from_frame(one[["workload", "type"]])
-        parts.append(
-            one[["workload", "mode", "type", "op_class"]].assign(
-                in_step_us=one.us,
-                fastest_kernels_us=best.reindex(keys).to_numpy(),
-                backends=several.reindex(keys).to_numpy(),
-                pct_of_step=one.pct_of_step,
-            )
-        )
-    data = pd.concat(parts, ignore_index=True)
+    keys = ["workload", "type"]
+    best = sums(fastest_rows(ops), keys).rename(columns={"us": "fastest_kernels_us"})
+    several = ops.groupby(keys).backend.nunique().rename("backends").reset_index()
+    data = pd.concat(
+        one for _, one in inside.groupby("mode", sort=False)
+    )  # one mode after the other
+    data = data.merge(best, on=["mode", *keys]).merge(several, on=keys)
+    columns = ["workload", "mode", "type", "op_class", "in_step_us", "fastest_kernels_us"]
+    data = data.rename(columns={"us": "in_step_us"})[[*columns, "backends", "pct_of_step"]]
     data = data[data.fastest_kernels_us > 0]
     if data.empty:
         return None, ""

@@ -1,5 +1,7 @@
 """The numbers of results/compare, from made-up runs of machines with known speed-ups."""
 
+# Runs in the Python of results.
+
 import math
 
 import made_up_run as made_up
@@ -246,16 +248,6 @@ def test_small_views_count_in_the_sum_of_their_class(tmp_path):
     table = op_types.every_setting(found).set_index("type")
     assert table.base_us["framework"] == pytest.approx(data.A_us["framework"])
     assert "exp" not in data.index and "exp" not in table.index
-
-
-def test_the_class_of_an_op_type_is_that_of_the_catalogue(tmp_path):
-    """Older files label some op types as framework."""
-    made = document(workloads=("vgg",))
-    for row in made["benchmarks"]:
-        if "/op:matmul" in row["name"]:
-            row["label"] = "framework"
-    found = pair(tmp_path, made, document(workloads=("vgg",), **OTHER))
-    assert set(found.op_types[found.op_types.type == "matmul"].op_class) == {"matrix"}
 
 
 # --- shares of the peaks

@@ -1,5 +1,7 @@
 """Conbench's adapter reads files of fathom_bench."""
 
+# Runs in the Python of dashboards.
+
 import json
 import os
 import re

@@ -8,7 +8,6 @@ import made_up_ranks
 import made_up_run as made_up
 import pytest
 from exported import STEP, SUFFIX, by_name, exported, names, once, repeated
-from fathom_runs.context import GPU_SETTINGS
 from program import export, strict_json
 
 # --- What two dashboards make of Google Benchmark's JSON, told after their sources: both ignore run_type.
@@ -202,7 +201,7 @@ def test_lnt_s_machine_is_its_hardware(tmp_path):
 
 
 def test_lnt_gets_the_settings_of_the_gpu(tmp_path):
-    settings = {key: f"value of {key}" for key in GPU_SETTINGS}
+    settings = {key: f"value of {key}" for key in made_up.GPU_SETTINGS}
     made = exported(tmp_path, "lnt", once(gpu=True, **settings))
     assert settings.items() <= made["run"].items()
     assert not settings.keys() & made["machine"].keys()

@@ -1,5 +1,7 @@
 """A real LNT server reads files of results/export and finds a slower row."""
 
+# Runs in the Python of dashboards.
+
 import json
 import re
 import socket

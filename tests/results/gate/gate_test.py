@@ -4,7 +4,6 @@ import json
 
 import made_up_run as made_up
 import pytest
-from fathom_runs.context import GPU_SETTINGS
 from gated import SLOW_CONVOLUTION, VGG, base, run
 from program import gate, refusals
 
@@ -19,7 +18,7 @@ def test_few_rounds_give_a_note(tmp_path):
     assert "rows with only 5 repetitions, 9 advised (--rounds=9)" in gate(*files).stdout
 
 
-@pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp", *GPU_SETTINGS])
+@pytest.mark.parametrize("key", ["libtorch", "fathom_mkl", "openmp", *made_up.GPU_SETTINGS])
 def test_different_settings_give_a_note(tmp_path, base, key):
     new = run(tmp_path / "new.json", 2, **{key: "other"})
     assert f"note: {key} differs: " in gate(base, new).stdout

@@ -1,5 +1,7 @@
 """results/history: change points of series with known changes."""
 
+# Runs in the Python of results.
+
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
@@ -119,9 +121,9 @@ class Run:
 
 
 def test_a_missing_field_counts_as_unchanged():
-    fields = [{"onednn": "3.2"}, {}, {"onednn": "3.2"}, {}, {"onednn": "3.3"}]
+    fields = [{"libtorch": "3.2"}, {}, {"libtorch": "3.2"}, {}, {"libtorch": "3.3"}]
     (mark,) = context.marks([Run(**one) for one in fields])
-    assert (mark.run, mark.letter, mark.words) == (4, "A", "onednn 3.2 → 3.3")
+    assert (mark.run, mark.letter, mark.words) == (4, "A", "libtorch 3.2 → 3.3")
 
 
 def test_a_peak_that_drifts_has_a_mark_and_noise_has_none():

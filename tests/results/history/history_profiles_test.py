@@ -1,5 +1,7 @@
 """results/history: changes of the profiles of made-up steps."""
 
+# Runs in the Python of results.
+
 import numpy as np
 import pytest
 

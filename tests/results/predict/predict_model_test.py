@@ -34,13 +34,6 @@ def test_views_with_the_name_of_an_op_type_are_overhead(tmp_path):
     assert predicted(tmp_path, rows, FAST | QUICK).us == pytest.approx(500)
 
 
-def test_matmul_is_never_a_view(tmp_path):
-    """In files of some older versions, it has the label of views."""
-    rows = step(1000, {"matmul": 1000}) + [op("matmul", 1000, gflop=0.1)]
-    rows[1]["label"] = "framework"
-    assert predicted(tmp_path, rows, FAST).us == pytest.approx(250)
-
-
 def test_of_two_backends_that_of_the_step_counts(tmp_path):
     slow = op("conv2d", 2000, gflop=0.1)
     vendor = made_up.row(made_up.op_name("conv2d", "vgg", "first", "onednn"), 1, flops=1)

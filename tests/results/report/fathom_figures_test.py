@@ -1,5 +1,7 @@
 """Fathom's figures, from made-up runs with known results."""
 
+# Runs in the Python of results.
+
 import made_up_run as made_up
 import pytest
 from made_up_figures import everything, figures, folder, load, of
@@ -57,7 +59,7 @@ def test_passes_are_counted_as_op_types_of_their_own(folder):
     """alexnet's conv2d gets a gradient of many short calls, which take as long as its forward passes."""
     forward_us = made_up.type_us("alexnet", "conv2d", 1) / made_up.IN_STEP
     name = made_up.op_name("conv2d", "alexnet", "first", passes="dgrad")
-    gradient = made_up.row(name, forward_us / 400, calls_per_model_step=400)
+    gradient = made_up.row(name, forward_us / 400, calls_per_model_step=400, in_steps=1)
     figure = of(folder, "fathom-2", workloads=("alexnet",), extra=[gradient])
     assert "3 op types of 5 take 90 %" in figure.sentence
     assert ". With passes as types of their own, as in TensorFlow: 4. Setting" in figure.sentence

@@ -1,5 +1,7 @@
 """Our own figures, from made-up runs with known results."""
 
+# Runs in the Python of results.
+
 import json
 
 import made_up_backends
@@ -21,7 +23,7 @@ def test_roof_comes_from_the_context(everything):
 
 def test_ops_above_the_roof_are_mentioned(folder):
     name = made_up.op_name("mul", "vgg", "cached")
-    row = made_up.row(name, 5, flops=5e9, bytes=60e9, calls_per_model_step=1)
+    row = made_up.row(name, 5, flops=5e9, bytes=60e9, calls_per_model_step=1, in_steps=1)
     sentence = of(folder, "ours-1", extra=[row]).sentence
     assert "1 shape (mul) is above the memory roof: data partly comes from caches" in sentence
     assert "1 of 17 op shapes is left of it" in sentence

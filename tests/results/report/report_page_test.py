@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 import made_up_run
 import pytest
-from chromium import background, browser, cells, opened, overflow, prefer, size
+from chromium import background, browser, cells, fits, opened, overflow, prefer, size
 from program import report
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -52,7 +52,7 @@ def test_all_figures_are_on_the_page(page, made):
         assert section.find_elements(By.TAG_NAME, "tr")
     assert not page.find_elements(By.ID, "missing")
     targets = [link.get_attribute("href") for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
-    tables = {"steps", "op_types", "ops", "rank_steps", "rank_ops"}
+    tables = {"steps", "op_types", "ops", "sums", "rank_steps", "rank_ops"}
     assert {target.split("#")[1] for target in targets} == found | tables
     names = page.execute_script("return Array.from(document.querySelectorAll('[id]'), e => e.id)")
     assert len(names) == len(set(names))
@@ -144,9 +144,7 @@ def test_dark_and_light(page):
 def test_no_horizontal_scroll(page, width):
     size(page, width, 844)
     page.refresh()
-    page.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
-    assert overflow(page) == 0
-    assert page.execute_script("return innerWidth") == width
+    assert fits(page, width)
     page.find_element(By.CSS_SELECTOR, "[data-enlarge]").click()
     assert overflow(page, "querySelector('dialog')") == 0
     page.get_log("performance")

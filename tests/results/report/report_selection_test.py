@@ -1,5 +1,7 @@
 """Selection of rows for the figures of results/report."""
 
+# Runs in the Python of results.
+
 import made_up_ranks
 import made_up_run as made_up
 import pytest
@@ -40,23 +42,28 @@ def test_the_default_batch_size_of_the_context_is_used(folder, batch):
     assert set(table.batch) == {batch}
 
 
-def test_steps_run_the_native_kernel(folder):
-    fast = made_up.row(made_up.op_name("relu", "vgg", "first", "native"), 1, calls_per_model_step=4)
-    run = load(folder, made_up.document(workloads=("vgg",), extra=[fast]))
-    ops = selection.step_backend_rows(run.ops)
+def test_in_steps_tells_the_backend_of_the_step(folder):
+    document = made_up.document(workloads=("vgg",))
+    for layer, in_steps in (("first", {"in_steps": 1}), ("second", {})):
+        name = made_up.op_name("relu", "vgg", layer, "native")
+        document["benchmarks"].append(made_up.row(name, 1, calls_per_model_step=4, **in_steps))
+        if in_steps:
+            (twin,) = [
+                row
+                for row in document["benchmarks"]
+                if row["name"].startswith(name.replace("native", "torch"))
+            ]
+            del twin["in_steps"]
+    ops = selection.step_backend_rows(load(folder, document).ops)
     relu = ops[ops.type == "relu"].set_index("layer").backend
     assert dict(relu) == {"first": "native", "second": "torch"}
 
 
-def test_in_steps_tells_the_backend_of_the_step(folder):
-    document = made_up.document(workloads=("vgg",))
-    for row in document["benchmarks"]:
-        if row["name"].startswith("op/relu/") and "backend:torch" in row["name"]:
-            row["in_steps"] = 1
-    fast = made_up.row(made_up.op_name("relu", "vgg", "first", "native"), 1, calls_per_model_step=4)
-    run = load(folder, document | {"benchmarks": [*document["benchmarks"], fast]})
-    ops = selection.step_backend_rows(run.ops)
-    assert set(ops[ops.type == "relu"].backend) == {"torch"}
+def test_of_two_versions_whose_steps_run_other_kernels_the_last_file_counts(folder):
+    name = made_up.op_name("relu", "vgg", "first", "native")
+    row = made_up.row(name, 1, calls_per_model_step=4, in_steps=1)
+    ops = selection.step_backend_rows(load(folder, made_up.document(("vgg",), extra=[row])).ops)
+    assert ops[(ops.type == "relu") & (ops.layer == "first")].backend.tolist() == ["native"]
 
 
 # --- rows with ranks

@@ -9,7 +9,6 @@ import subprocess
 
 import made_up_run
 import pytest
-from fathom_runs.context import GPU_SETTINGS
 from program import ROOT, refusals, report
 
 refused = refusals("report")
@@ -171,16 +170,17 @@ def test_two_machines_are_refused(tmp_path, key):
 def test_settings_of_the_gpu_are_shown_and_compared(tmp_path):
     files = []
     for name in ("one", "two"):
-        settings = {key: f"{key} of {name}" for key in GPU_SETTINGS}
+        settings = {key: f"{key} of {name}" for key in made_up_run.GPU_SETTINGS}
         document = made_up_run.document(workloads=("alexnet",), gpu=True, **settings)
         files.append(made_up_run.write(tmp_path / f"{name}.json", document))
     assert report(files[0], "-o", tmp_path / "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text()
-    assert all(f"{key} of one" in page for key in GPU_SETTINGS)
+    assert all(f"{key} of one" in page for key in made_up_run.GPU_SETTINGS)
     assert report(*files, "-o", tmp_path / "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text()
     assert all(
-        f"The files differ in {key}: {key} of one, {key} of two." in page for key in GPU_SETTINGS
+        f"The files differ in {key}: {key} of one, {key} of two." in page
+        for key in made_up_run.GPU_SETTINGS
     )
 
 
@@ -220,13 +220,13 @@ def test_host_names_may_differ(tmp_path):
 
 
 @pytest.mark.parametrize("key", made_up_run.CATALOGUE)
-def test_a_file_of_an_older_program_names_the_script(tmp_path, key):
+def test_a_file_without_its_op_types_is_named(tmp_path, key):
     document = made_up_run.document(workloads=("memnet",))
     del document["context"][key]
     run = made_up_run.write(tmp_path / "run.json", document)
     line = refused(run, "-o", tmp_path / "report.html")
     assert f"run.json: no {key} in its context, expected " in line
-    assert f"results/convert_run.py {run} adds" in line
+    assert "the command_line in its context makes it anew" in line
 
 
 def test_catalogues_of_several_files_are_merged(tmp_path):

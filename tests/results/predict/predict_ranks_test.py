@@ -1,9 +1,7 @@
-"""results/rank_model.py: predictions worked out by hand, the choice of rows, and errors."""
+"""results/predict --ranks: predictions worked out by hand, the choice of rows, and errors."""
 
 import json
 import re
-import subprocess
-import sys
 
 import made_up_ranks
 import made_up_run as made_up
@@ -11,16 +9,14 @@ import pytest
 from fathom_ranks.model import ASSUMED, Phases, Reduction, all_reduce_us, exposed
 from fathom_ranks.page import ring
 from fathom_ranks.rows import assumed
-from program import ROOT
+from program import ROOT, predict
 
-SCRIPT = ROOT / "results/rank_model.py"
 STEP_US = 30_000  # the backward pass is from 10 to 30 ms
 BUCKETS = (10_000_000, 30_000_000)  # bytes; the first is ready after 15 ms, the second after 30
 
 
-def start(*arguments):
-    command = [sys.executable, SCRIPT, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+def start(file, *arguments):
+    return predict(file, "--ranks", *arguments)
 
 
 def step(workload="vgg", ranks=1, threads=1, **counters):
@@ -142,7 +138,7 @@ def test_the_page_says_where_it_comes_from(tmp_path):
     text = page(tmp_path, [step(), *reductions()], git_commit="0123456789abcdef")
     assert text.startswith("# ") and text.endswith(" |\n") and str(tmp_path) not in text
     assert "Machine: Made-up CPU, CPUs: 8, date 2026-01-01, commit 0123456789." in text
-    assert "results/rank_model.py run.json > docs/ranks-model.md" in text
+    assert "results/predict run.json --ranks > results/ranks-model.md" in text
     assert "of rows with `threads:1/ranks:1`." in text
     assert "Patarasuk and Yuan" in text and "Li et al." in text and "last 2/3 of the step" in text
 
@@ -306,12 +302,12 @@ def test_what_the_model_needs_of_a_measured_file_is_named(tmp_path):
 
 
 def test_the_page_of_the_project_is_what_the_command_prints():
-    """To write it anew: the command of this test, with > docs/ranks-model.md"""
-    found = (ROOT / "docs/ranks-model.md").read_text()
-    command = re.search(r"^results/rank_model.py (.*) > docs/ranks-model.md$", found, re.M)[1]
+    """To write it anew: the command of this test, with > results/ranks-model.md"""
+    found = (ROOT / "results/ranks-model.md").read_text()
+    command = re.search(r"^results/predict (.*) > results/ranks-model.md$", found, re.M)[1]
     folder = ROOT / "results/runs/amd-epyc-zen5-2-cores"
     words = [folder / f"{one}.gz" if ".json" in one else one for one in command.split()]
-    result = start(*words)
+    result = predict(*words)
     assert result.returncode == 0, result.stderr
     assert result.stdout == found
 
@@ -323,7 +319,7 @@ def refused(*arguments):
     result = start(*arguments)
     assert result.returncode == 2 and result.stdout == ""
     assert len(result.stderr.splitlines()) == 1 and "expected" in result.stderr
-    assert result.stderr.startswith("rank_model: ")
+    assert result.stderr.startswith("predict: ")
     return result.stderr
 
 
@@ -351,7 +347,9 @@ def test_bad_input_is_one_line(tmp_path):
     assert "No such file" in refused(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("option", ["--latency-us=0", "--latency-us=slow", "--ranks=8"])
+@pytest.mark.parametrize(
+    "option", ["--latency-us=0", "--latency-us=slow", "--ranks=8", "--without=cache_gb_per_s"]
+)
 def test_wrong_usage_exits_with_2(tmp_path, option):
     file = made_up.write(tmp_path / "run.json", {"context": {}, "benchmarks": [step()]})
     result = start(file, option)
