@@ -141,9 +141,10 @@ class GoogleTest:
 
 
 class OtherPython:
-    """Test files for another virtual environment. Its pytest runs them and reports by `Results`."""
+    """Test files for another Python. Its pytest runs them and reports by `Results`."""
 
     LIMIT_SECONDS = 600  # without output
+    ENVIRONMENT = {"FATHOM_TEST_BATCH": "1"}
 
     def __init__(self, python, files):
         self.command = [python, *"-s -m pytest -o addopts= -q -p no:cacheprovider".split()]
@@ -157,7 +158,11 @@ class OtherPython:
     def cases(self):
         """A dict from case names to pairs of file (relative to tests/) and None, for no line."""
         listed = subprocess.run(
-            [*self.command, "--collect-only", *self.files], cwd=ROOT, capture_output=True, text=True
+            [*self.command, "--collect-only", *self.files],
+            cwd=ROOT,
+            env=os.environ | self.ENVIRONMENT,
+            capture_output=True,
+            text=True,
         )
         names = re.findall(r"^tests/.*::.*$", listed.stdout, re.MULTILINE)
         if listed.returncode != 0 or not names:
@@ -168,7 +173,7 @@ class OtherPython:
         """Yields each case's name and result."""
         remaining = set(names)
         with tempfile.NamedTemporaryFile("r") as results:
-            environment = os.environ | {"FATHOM_TEST_RESULTS": results.name}
+            environment = os.environ | self.ENVIRONMENT | {"FATHOM_TEST_RESULTS": results.name}
             self.process = Process([*self.command, *names], cwd=ROOT, env=environment)
             output = "\n".join(self.process.lines(self.LIMIT_SECONDS))
             for line in results:

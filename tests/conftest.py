@@ -19,6 +19,7 @@ from batches import GoogleTest, OtherPython, Result, Results
 from program import PROGRAM, ROOT
 
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).resolve()
+IS_BATCH = "FATHOM_TEST_BATCH" in os.environ  # this is the process of an OtherPython
 LIMIT_SECONDS = 600  # for a test in this process
 EXPECTED_SKIPS = [
     line for line in (TESTS / "skips.txt").read_text().splitlines() if line and line[0] != "#"
@@ -32,16 +33,19 @@ def google_test(room):
 
 @functools.cache
 def python_of(path):
-    """The virtual environment that a test file names as its own, in a line of a comment."""
-    found = re.search(r"^# Runs in the Python of (\w+)\.$", path.read_text(), re.M)
-    return found and found[1]
+    """The Python that runs a test file beside this process: of the virtual environment that the file names in a comment,
+    else for results/ this one. None: this process runs it."""
+    if IS_BATCH:
+        return None
+    if found := re.search(r"^# Runs in the Python of (\w+)\.$", path.read_text(), re.M):
+        return DEPENDENCIES / found[1] / "bin/python"
+    return pathlib.Path(sys.executable) if path.is_relative_to(TESTS / "results") else None
 
 
 @functools.cache
-def other_python(name):
-    paths = sorted(path for path in TESTS.rglob("*_test.py") if python_of(path) == name)
-    files = [str(path.relative_to(TESTS)) for path in paths]
-    return OtherPython(DEPENDENCIES / name / "bin/python", files)
+def other_python(python):
+    paths = sorted(path for path in TESTS.rglob("*_test.py") if python_of(path) == python)
+    return OtherPython(python, [str(path.relative_to(TESTS)) for path in paths])
 
 
 class Case(pytest.Item):
@@ -103,9 +107,8 @@ def pytest_collect_file(file_path, parent):
 
 
 def pytest_pycollect_makemodule(module_path, parent):
-    name = python_of(module_path)
-    if name and pathlib.Path(sys.prefix) != DEPENDENCIES / name:
-        return case_file(module_path, parent, other_python(name))
+    if python := python_of(module_path):
+        return case_file(module_path, parent, other_python(python))
 
 
 class Background(threading.Thread):
