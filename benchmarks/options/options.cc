@@ -13,7 +13,7 @@
 #include "benchmarks/options/nearest.h"
 #include "benchmarks/options/option_table.h"
 #include "models/table.h"
-#include "ops/backends/kernel_library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {

@@ -16,7 +16,7 @@
 #include "fixtures/ranks/place.h"
 #include "models/layout.h"
 #include "models/mode.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 #include "ops/core/backend.h"
 
 namespace fathom::benchmarks {

@@ -15,8 +15,8 @@
 #include "fixtures/machine/cpu_kinds.h"
 #include "fixtures/machine/cuda_driver.h"
 #include "fixtures/machine/gpus.h"
-#include "ops/backends/kernel_library.h"
 #include "ops/backends/onednn/library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {

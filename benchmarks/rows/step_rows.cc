@@ -9,7 +9,7 @@
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/model_task.h"
 #include "models/table.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 #include "ops/backends/vendor.h"
 
 namespace fathom::benchmarks {

@@ -6,7 +6,7 @@
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/tasks/step_choice.h"
 #include "models/step.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 

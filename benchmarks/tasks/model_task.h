@@ -4,7 +4,7 @@
 
 #include "benchmarks/tasks/rank_task.h"
 #include "models/step.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 

@@ -5,7 +5,7 @@
 #include "benchmarks/machine/cache.h"
 #include "benchmarks/tasks/task.h"
 #include "fixtures/machine/device.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {

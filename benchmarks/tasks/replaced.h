@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 

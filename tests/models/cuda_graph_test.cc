@@ -15,7 +15,7 @@
 #include "benchmarks/tasks/model_task.h"
 #include "fixtures/machine/device.h"
 #include "models/step.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::models {
 namespace {

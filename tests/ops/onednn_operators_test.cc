@@ -27,9 +27,9 @@
 #include <tuple>
 #include <vector>
 
-#include "ops/backends/kernel_set.h"
 #include "ops/backends/onednn/library.h"
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/kernel_set.h"
+#include "ops/backends/operators/replaced_operators.h"
 #include "tests/benchmarks/own_process.h"
 
 namespace fathom::ops {

@@ -1,4 +1,4 @@
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_operators.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>

@@ -6,10 +6,19 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ops/core/problem.h"
+#include "ops/cuda/library.h"
+
+namespace fathom::ops {
+
+/// CudaLibrary::make_vendor_kernel.
+std::unique_ptr<Kernel> make_vendor_kernel(const VendorCall& call);
+
+}  // namespace fathom::ops
 
 namespace fathom::ops::cuda {
 

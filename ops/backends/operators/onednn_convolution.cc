@@ -1,7 +1,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 #include "ops/core/call_args.h"
 #include "ops/core/pool_windows.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/backends/call_key.h"
-#include "ops/backends/chosen_kernels.h"
+#include "ops/backends/operators/call_key.h"
+#include "ops/backends/operators/chosen_kernels.h"
 
 namespace fathom::ops {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_operators.h"
 #include "ops/core/buffer.h"
 #include "ops/core/kernel.h"
 #include "ops/core/problem.h"

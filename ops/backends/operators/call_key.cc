@@ -1,4 +1,4 @@
-#include "ops/backends/call_key.h"
+#include "ops/backends/operators/call_key.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>

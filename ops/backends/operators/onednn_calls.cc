@@ -1,4 +1,4 @@
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 
 #include <ATen/ops/empty.h>
 

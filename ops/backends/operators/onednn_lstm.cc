@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 #include "ops/core/call_args.h"
 #include "ops/kernels/recurrent/lstm_layers.h"
 

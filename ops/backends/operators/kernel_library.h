@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::ops {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/backends/replaced_operators.h"
-#include "ops/backends/timed_kernels.h"
+#include "ops/backends/operators/replaced_operators.h"
+#include "ops/backends/operators/timed_kernels.h"
 
 namespace fathom::ops {
 

@@ -1,4 +1,4 @@
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_operators.h"
 
 #include <c10/util/Exception.h>
 #include <torch/library.h>
@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "ops/backends/replaced_operator.h"
+#include "ops/backends/operators/replaced_operator.h"
 
 namespace fathom::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/backends/kernel_library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
@@ -21,7 +21,7 @@
 
 #include "fixtures/machine/forked_text.h"
 #include "fixtures/machine/process_end.h"
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_operators.h"
 #include "ops/core/backend.h"
 
 namespace fathom::ops {

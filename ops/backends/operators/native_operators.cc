@@ -1,7 +1,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_operators.h"
 #include "ops/core/call_args.h"
 #include "ops/kernels/decode_attention.h"
 #include "ops/kernels/skinny_linear.h"

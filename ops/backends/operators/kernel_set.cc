@@ -1,7 +1,7 @@
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 #include "ops/backends/onednn/library.h"
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_operators.h"
 #include "ops/kernels/fused_composites.h"
 
 namespace fathom::ops {

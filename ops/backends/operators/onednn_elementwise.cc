@@ -1,6 +1,6 @@
 #include <ATen/ops/empty_like.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 
 namespace fathom::ops::onednn {
 namespace {

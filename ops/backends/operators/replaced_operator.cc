@@ -1,4 +1,4 @@
-#include "ops/backends/replaced_operator.h"
+#include "ops/backends/operators/replaced_operator.h"
 
 #include <algorithm>
 #include <stdexcept>

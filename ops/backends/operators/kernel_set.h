@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fixtures/machine/device.h"
-#include "ops/backends/chosen_kernels.h"
+#include "ops/backends/operators/chosen_kernels.h"
 
 namespace fathom::ops {
 

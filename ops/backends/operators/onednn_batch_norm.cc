@@ -5,7 +5,7 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sub.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 #include "ops/core/call_args.h"
 
 namespace fathom::ops::onednn {
