@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "benchmarks/tasks/step_choice.h"
 #include "models/step.h"
 
 namespace fathom::benchmarks {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,11 +10,16 @@
 
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/options/options.h"
-#include "benchmarks/tasks/step_choice.h"
 #include "ops/core/pass.h"
 #include "ops/profiler/shape_profile.h"
 
+namespace fathom::ops {
+struct ChosenKernel;
+}
+
 namespace fathom::benchmarks {
+
+struct StepChoice;
 
 /// Whether `a` is the better of two measurements of the same work: others took less of it; where
 /// neither is disturbed, or that is not known, it is the shorter one.
@@ -121,8 +127,8 @@ struct ProfiledStep {
 struct OtherStep {
   std::string backend;
   Timing time;
-  std::string label;                      ///< of its row
-  std::optional<StepChoice> choice = {};  ///< of the kernels
+  std::string label;                                   ///< of its row
+  std::shared_ptr<const StepChoice> choice = nullptr;  ///< of the kernels
 
   /// Microseconds a step that the calls of a chosen kernel save against LibTorch's.
   static double saving_us(const ops::ChosenKernel& kernel);

@@ -76,11 +76,11 @@ StepName step_name(const std::string& typed) {
 }
 
 /// The library of --fathom_kernels, which resolve_for_machine() loads.
-std::shared_ptr<const ops::KernelSet> named_library(const std::string& path) {
+std::shared_ptr<ops::KernelLibrary> named_library(const std::string& path) {
   try {
     // A file that is missing is missing under any name.
     if (!std::ifstream(path)) throw std::runtime_error(std::strerror(errno));
-    return std::make_shared<const ops::KernelSet>(ops::KernelSet{.name = ops::library_name(path)});
+    return std::make_shared<ops::KernelLibrary>(path);
   } catch (const std::runtime_error& error) {
     throw UsageError("--fathom_kernels=" + path + ": " + error.what());
   }
@@ -90,7 +90,7 @@ std::shared_ptr<const ops::KernelSet> named_library(const std::string& path) {
 std::vector<ops::Backend> backends(const RawOptions& raw, const Options& options) {
   std::vector<ops::Backend> found;
   for (const auto& typed : raw.backends) {
-    if (options.library != nullptr && typed == options.library->name) {
+    if (options.library != nullptr && typed == options.library->name()) {
       found.push_back(ops::Backend::kLibrary);
       continue;
     }
@@ -98,7 +98,7 @@ std::vector<ops::Backend> backends(const RawOptions& raw, const Options& options
     if (std::find(names.begin(), names.end(), typed) == names.end()) {
       std::string known;
       for (const auto name : names) known.append(known.empty() ? "" : ",").append(name);
-      if (options.library != nullptr) known.append(",").append(options.library->name);
+      if (options.library != nullptr) known.append(",").append(options.library->name());
       throw UsageError(std::string("--fathom_backend: ")
                            .append(typed)
                            .append(" not in {")

@@ -16,8 +16,11 @@
 #include "fixtures/ranks/place.h"
 #include "models/layout.h"
 #include "models/mode.h"
-#include "ops/backends/operators/kernel_set.h"
 #include "ops/core/backend.h"
+
+namespace fathom::ops {
+class KernelLibrary;  // its header would reach every file of the program
+}
 
 namespace fathom::benchmarks {
 
@@ -53,9 +56,9 @@ struct Options {
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   std::string kernels;  ///< path of a library of the user's kernels; empty: none
-  std::shared_ptr<const ops::KernelSet> library;  ///< its kernels
-  bool keep_unreplaced = false;                   ///< times rows whose kernels replace nothing
-  std::vector<Cache> caches;                      ///< of op rows
+  std::shared_ptr<ops::KernelLibrary> library;  ///< its kernels
+  bool keep_unreplaced = false;                 ///< times rows whose kernels replace nothing
+  std::vector<Cache> caches;                    ///< of op rows
   Mkl mkl = Mkl::kStock;
   Malloc malloc = Malloc::kStock;
   std::string kernel_choice;                            ///< file with the choices of tuned steps

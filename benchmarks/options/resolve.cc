@@ -226,14 +226,14 @@ void resolve_library(Options& options) {
   refuse_conflicts("--fathom_kernels", kLibraryConflicts, options);
   const std::string flag = "--fathom_kernels=" + options.kernels + ": ";
   try {
-    options.library = std::make_shared<const ops::KernelSet>(ops::kernel_library(options.kernels));
+    options.library->find_operators();
   } catch (const std::runtime_error& error) {
     throw UsageError(flag + error.what());
   }
   if (std::none_of(options.devices.begin(), options.devices.end(),
                    [&](auto device) { return options.library->has_kernels_for(device); })) {
     throw UsageError(flag + "registers kernels for " +
-                     std::string(name(options.library->operators.begin()->first)) +
+                     std::string(name(options.library->operators().begin()->first)) +
                      ", which is not among the devices of these rows");
   }
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/backends/operators/kernel_library.h"
+
 namespace fathom::benchmarks {
 
 void add_rows(std::vector<Row>& rows, const Options& options, const std::string& head,
@@ -38,7 +40,7 @@ void add_rank_rows(std::vector<Row>& rows, const Options& options, const std::st
 }
 
 std::string backend_name(const Options& options, ops::Backend backend) {
-  return backend == ops::Backend::kLibrary ? options.library->name : std::string(name(backend));
+  return backend == ops::Backend::kLibrary ? options.library->name() : std::string(name(backend));
 }
 
 bool asks_for(const Options& options, ops::Backend backend) {

@@ -4,6 +4,7 @@
 
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
+#include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -32,7 +33,7 @@ class Values {
   void add_library() {
     if (options_.library == nullptr) return;
     all_.push_back({.option = "--fathom_kernels=" + options_.kernels,
-                    .token = token("backend", options_.library->name) + '/',
+                    .token = token("backend", options_.library->name()) + '/',
                     .may_be_filtered = false});
   }
 

@@ -12,7 +12,7 @@ namespace fathom::benchmarks {
 inline std::string replaced(const ops::KernelSet& kernels, fixtures::Device device,
                             const std::set<std::string>& operators) {
   std::string text;
-  for (const auto& op : kernels.operators.at(device)) {
+  for (const auto& op : kernels.operators().at(device)) {
     if (operators.contains(op)) text += (text.empty() ? "" : ",") + op;
   }
   return "replaced:" + (text.empty() ? "nothing" : text);

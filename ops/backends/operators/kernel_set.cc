@@ -1,54 +1,47 @@
 #include "ops/backends/operators/kernel_set.h"
 
+#include <c10/util/Exception.h>
+
 #include "ops/backends/onednn/library.h"
-#include "ops/backends/operators/replaced_operators.h"
-#include "ops/kernels/fused_composites.h"
+#include "ops/backends/operators/replaced_kernels.h"
 
 namespace fathom::ops {
 namespace {
 
 using fixtures::Device;
 
-KernelSet set_of(const char* name, Device device, std::vector<Replacement> replacements,
-                 Choice choice) {
-  KernelSet set{.name = name, .chooses = choice == Choice::kFastest};
-  std::set<std::string>& operators = set.operators[device];
-  for (const auto& one : replacements) operators.insert(one.op);
-  set.install = [replacements = std::move(replacements),
-                 choice](const std::vector<ChosenKernel>* recorded) {
-    replace_operators(replacements, choice, recorded);
-  };
-  set.replaced = replaced_operators;
-  if (set.chooses) {
-    set.take_turns = take_turns;
-    set.end_round = end_round;
-  }
-  set.end_choice = end_choice;
-  return set;
+std::vector<Replacement> onednn_operators() {
+  return onednn::version().empty() ? std::vector<Replacement>() : onednn::operators();
 }
+
+class ReplacementsAreWanted final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("Overriding a previously registered kernel") == std::string::npos)
+      c10::WarningHandler::process(warning);
+  }
+};
 
 }  // namespace
 
-KernelSet onednn_kernels() {
-  const bool here = !onednn::version().empty();
-  return set_of("onednn", Device::kCpu, here ? onednn::operators() : std::vector<Replacement>(),
-                Choice::kFirst);
+std::shared_ptr<KernelSet> onednn_kernels() {
+  return std::make_shared<ReplacedKernels>("onednn", Device::kCpu, onednn_operators(),
+                                           Choice::kFirst);
 }
 
-KernelSet tuned_kernels(Device device) {
+std::shared_ptr<KernelSet> tuned_kernels(Device device) {
   std::vector<Replacement> all;
   if (device == Device::kCpu) {
     all = native_operators();
-    if (!onednn::version().empty()) {
-      for (auto& one : onednn::operators()) all.push_back(one);
-    }
+    for (auto& one : onednn_operators()) all.push_back(one);
   }
-  KernelSet set = set_of("tuned", device, std::move(all), Choice::kFastest);
-  set.install = [install = set.install](const std::vector<ChosenKernel>* recorded) {
-    fused_composites() = true;
-    install(recorded);
-  };
-  return set;
+  return std::make_shared<ReplacedKernels>("tuned", device, std::move(all), Choice::kFastest);
+}
+
+void without_replacement_warning(const std::function<void()>& registrations) {
+  ReplacementsAreWanted handler;
+  const c10::WarningUtils::WarningHandlerGuard guard(&handler);
+  registrations();
 }
 
 }  // namespace fathom::ops

@@ -15,11 +15,11 @@ std::array<float, 2> constants(Kind kind, Arguments in, std::size_t first) {
 
 /// relu(x), sigmoid(x), tanh(x), hardtanh(x, min, max), and in place relu_(x), ....
 template <Kind kind, bool in_place>
-std::optional<Results> activation(Arguments in, const CallKey& key) {
+std::optional<Results> activation(Arguments in, KeptPointer& kept) {
   const at::Tensor& x = in[0].toTensor();
   if (!is_readable(x)) return {};
   const at::Tensor y = in_place ? x : at::empty_like(x);
-  Call call(key);
+  Call call(kept);
   if (!run(call,
            UnaryProblem{
                .kind = kind, .x = call(x), .y = call(y), .constants = constants(kind, in, 1)})) {
@@ -31,7 +31,7 @@ std::optional<Results> activation(Arguments in, const CallKey& key) {
 /// threshold_backward(g, y, threshold) of ReLU, hardtanh_backward(g, y, min, max), where y may be
 /// x, sigmoid_backward(g, y), tanh_backward(g, y).
 template <Kind kind>
-std::optional<Results> activation_backward(Arguments in, const CallKey& key) {
+std::optional<Results> activation_backward(Arguments in, KeptPointer& kept) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& y = in[1].toTensor();
   if (!is_readable(g) || !is_readable(y) || g.strides() != y.strides() ||
@@ -40,7 +40,7 @@ std::optional<Results> activation_backward(Arguments in, const CallKey& key) {
   }
   if (kind == Kind::kRelu && !in[2].toScalar().equal(0)) return {};
   const at::Tensor dx = at::empty_like(y);
-  Call call(key);
+  Call call(kept);
   UnaryProblem problem{.kind = kind,
                        .x = call(y),
                        .y = call(g),
