@@ -8,16 +8,6 @@
 namespace fathom::ops::onednn {
 namespace {
 
-/// (kernel, stride, padding, dilation, ceil) of max-pooling.
-PoolWindows max_pool_arguments(Arguments in, std::size_t first) {
-  const Pair kernel = pair_argument(in[first]);
-  return {.kernel = kernel,
-          .stride = pair_argument(in[first + 1], kernel),
-          .padding = pair_argument(in[first + 2]),
-          .dilation = pair_argument(in[first + 3]),
-          .ceil = in[first + 4].toBool()};
-}
-
 PoolProblem pool_problem(Call& call, PoolProblem::Kind kind, const at::Tensor& x,
                          const at::Tensor& y, const PoolWindows& how) {
   return {.kind = kind,
@@ -33,12 +23,7 @@ PoolProblem pool_problem(Call& call, PoolProblem::Kind kind, const at::Tensor& x
 /// oneDNN divides by another number.
 std::optional<std::pair<PoolProblem::Kind, PoolWindows>> avg_pool_arguments(Arguments in,
                                                                             std::size_t first) {
-  const Pair kernel = pair_argument(in[first]);
-  const PoolWindows how{.kernel = kernel,
-                        .stride = pair_argument(in[first + 1], kernel),
-                        .padding = pair_argument(in[first + 2]),
-                        .dilation = {1, 1},
-                        .ceil = in[first + 3].toBool()};
+  const PoolWindows how = windows_argument(in, first, /*dilated=*/false);
   const bool padded = in[first + 4].toBool();
   if (!in[first + 5].isNone() || (how.ceil && padded)) return {};
   return std::pair(padded ? PoolProblem::Kind::kPaddedMean : PoolProblem::Kind::kMean, how);
@@ -51,7 +36,7 @@ std::optional<std::pair<PoolProblem::Kind, PoolWindows>> avg_pool_arguments(Argu
 std::optional<Results> max_pool(Arguments in, KeptPointer& kept) {
   const at::Tensor& x = in[0].toTensor();
   if (x.dim() != 4 || !is_readable(x)) return {};
-  const PoolWindows how = max_pool_arguments(in, 1);
+  const PoolWindows how = windows_argument(in, 1, /*dilated=*/true);
   const at::Tensor y = image_like(x, how.output(x.sizes().vec()));
   Call call(kept);
   const PoolProblem problem = pool_problem(call, PoolProblem::Kind::kMax, x, y, how);
@@ -72,8 +57,8 @@ std::optional<Results> max_pool_backward(Arguments in, KeptPointer& kept) {
   const at::Tensor dense = is_readable(g) ? g : g.contiguous(x.suggest_memory_format());
   const at::Tensor dx = at::empty_like(x);
   Call call(kept);
-  PoolProblem problem =
-      pool_problem(call, PoolProblem::Kind::kMax, x, dense, max_pool_arguments(in, 2));
+  PoolProblem problem = pool_problem(call, PoolProblem::Kind::kMax, x, dense,
+                                     windows_argument(in, 2, /*dilated=*/true));
   problem.dx = call(dx);
   Prepared* kernel = call.kernel(problem);
   TORCH_CHECK(kernel != nullptr, "oneDNN has max-pooling, but not its gradient");
