@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/cuda/library.h"
+
 namespace fathom::ops {
 namespace {
 

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "ops/core/problem.h"
-#include "ops/cuda/library.h"
 
 namespace fathom::ops {
+
+class Kernel;
+struct VendorCall;
 
 /// CudaLibrary::make_vendor_kernel.
 std::unique_ptr<Kernel> make_vendor_kernel(const VendorCall& call);

@@ -31,7 +31,8 @@ Prepared* Call::kernel(const Problem& problem) {
   if (added) {
     try {
       place->second = std::make_unique<Prepared>(onednn::kernel(problem), *this);
-    } catch (const NotSupported&) {  // null from now on
+    } catch (const NotSupported&) {
+      place->second = nullptr;
     }
   }
   return place->second.get();
