@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "benchmarks/tasks/step_choice.h"
 #include "models/step.h"
 
 namespace fathom::benchmarks {

@@ -10,16 +10,11 @@
 
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/options/options.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "ops/core/pass.h"
 #include "ops/profiler/shape_profile.h"
 
-namespace fathom::ops {
-struct ChosenKernel;
-}
-
 namespace fathom::benchmarks {
-
-struct StepChoice;
 
 /// Whether `a` is the better of two measurements of the same work: others took less of it; where
 /// neither is disturbed, or that is not known, it is the shorter one.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "benchmarks/explain/explain_findings.h"
-#include "benchmarks/tasks/step_choice.h"
 
 namespace fathom::benchmarks {
 namespace {

@@ -7,7 +7,6 @@
 #include "benchmarks/machine/standstill.h"
 #include "benchmarks/tasks/first_steps.h"
 #include "fixtures/machine/device.h"
-#include "ops/backends/operators/kernel_set.h"
 #include "ops/profiler/flops.h"
 
 namespace fathom::benchmarks {

@@ -7,10 +7,7 @@
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/tasks/step_choice.h"
 #include "models/step.h"
-
-namespace fathom::ops {
-class KernelSet;
-}
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 

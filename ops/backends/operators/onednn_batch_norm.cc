@@ -33,8 +33,7 @@ std::optional<Results> batch_norm(Arguments in, KeptPointer& kept) {
                            .epsilon = epsilon};
   if (!training) {
     problem.statistics = {.mean = call(running_mean), .variance = call(running_variance)};
-    if (!run(call, problem)) return {};
-    return Results{y, at::empty({0}, x.options()), at::empty({0}, x.options())};
+    return run(call, problem, {y, at::empty({0}, x.options()), at::empty({0}, x.options())});
   }
   Prepared* kernel = call.kernel(problem);
   if (kernel == nullptr) return {};

@@ -51,10 +51,11 @@ void Prepared::run(const Call& call,
   kernel_->run_over(from, to);
 }
 
-bool run(Call& call, const Problem& problem) {
+std::optional<Results> run(Call& call, const Problem& problem, Results results) {
   Prepared* kernel = call.kernel(problem);
-  if (kernel != nullptr) kernel->run(call);
-  return kernel != nullptr;
+  if (kernel == nullptr) return {};
+  kernel->run(call);
+  return results;
 }
 
 }  // namespace fathom::ops::onednn

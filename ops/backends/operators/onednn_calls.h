@@ -65,8 +65,9 @@ class Prepared {
   std::map<Kernel::Part, void*> parts_;
 };
 
-/// Runs the kernel for `problem` over the memory of `call`. False where oneDNN has none.
-bool run(Call& call, const Problem& problem);
+/// Runs the kernel for `problem` over the memory of `call`, which writes `results`, and returns
+/// them. Nothing where oneDNN has no such kernel.
+std::optional<Results> run(Call& call, const Problem& problem, Results results);
 
 // Operators of images [N, C, H, W]. Each .cc says the arguments and results.
 std::optional<Results> convolution(Arguments in, KeptPointer& kept);

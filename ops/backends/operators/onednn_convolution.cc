@@ -46,7 +46,7 @@ bool convolve(KeptPointer& kept, ConvolutionProblem::Writes writes, const at::Te
                              .dilation = how.dilation,
                              .groups = how.groups};
   if (bias.defined()) problem.bias = call(bias);
-  return run(call, problem);
+  return run(call, problem, {}).has_value();
 }
 
 }  // namespace

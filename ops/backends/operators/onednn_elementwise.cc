@@ -20,12 +20,10 @@ std::optional<Results> activation(Arguments in, KeptPointer& kept) {
   if (!is_readable(x)) return {};
   const at::Tensor y = in_place ? x : at::empty_like(x);
   Call call(kept);
-  if (!run(call,
-           UnaryProblem{
-               .kind = kind, .x = call(x), .y = call(y), .constants = constants(kind, in, 1)})) {
-    return {};
-  }
-  return Results{y};
+  return run(
+      call,
+      UnaryProblem{.kind = kind, .x = call(x), .y = call(y), .constants = constants(kind, in, 1)},
+      {y});
 }
 
 /// threshold_backward(g, y, threshold) of ReLU, hardtanh_backward(g, y, min, max), where y may be
@@ -47,8 +45,7 @@ std::optional<Results> activation_backward(Arguments in, KeptPointer& kept) {
                        .constants = constants(kind, in, 2),
                        .x_is_result = true};
   problem.dx = call(dx);
-  if (!run(call, problem)) return {};
-  return Results{dx};
+  return run(call, problem, {dx});
 }
 
 }  // namespace

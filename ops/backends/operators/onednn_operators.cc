@@ -19,8 +19,7 @@ std::optional<Results> product(KeptPointer& kept, const at::Tensor& a, const at:
   Call call(kept);
   MatmulProblem problem{.a = call(a), .b = call(b), .c = call(c)};
   if (addend) problem.addend = call(*addend);
-  if (!run(call, problem)) return {};
-  return Results{c};
+  return run(call, problem, {c});
 }
 
 /// addmm(addend, a, b, beta, alpha).
@@ -42,8 +41,7 @@ std::optional<Results> softmax(Arguments in, KeptPointer& kept) {
   const at::Tensor y = at::empty_like(x);
   const auto axis = static_cast<int>(at::maybe_wrap_dim(in[1].toInt(), x.dim()));
   Call call(kept);
-  if (!run(call, SoftmaxProblem{.log = log, .x = call(x), .y = call(y), .axis = axis})) return {};
-  return Results{y};
+  return run(call, SoftmaxProblem{.log = log, .x = call(x), .y = call(y), .axis = axis}, {y});
 }
 
 /// _softmax_backward_data(g, y, dim, input_dtype) or, with `log`, _log_softmax_backward_data.
@@ -63,8 +61,7 @@ std::optional<Results> softmax_backward(Arguments in, KeptPointer& kept) {
                          .axis = static_cast<int>(at::maybe_wrap_dim(in[2].toInt(), y.dim())),
                          .x_is_result = true};
   problem.dx = call(dx);
-  if (!run(call, problem)) return {};
-  return Results{dx};
+  return run(call, problem, {dx});
 }
 
 }  // namespace

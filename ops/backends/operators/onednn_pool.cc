@@ -74,8 +74,7 @@ std::optional<Results> avg_pool(Arguments in, KeptPointer& kept) {
   const auto& [kind, how] = *found;
   const at::Tensor y = image_like(x, how.output(x.sizes().vec()));
   Call call(kept);
-  if (!run(call, pool_problem(call, kind, x, y, how))) return {};
-  return Results{y};
+  return run(call, pool_problem(call, kind, x, y, how), {y});
 }
 
 /// avg_pool2d_backward(g, x, kernel, stride, padding, ceil, count_include_pad, divisor).
@@ -89,8 +88,7 @@ std::optional<Results> avg_pool_backward(Arguments in, KeptPointer& kept) {
   Call call(kept);
   PoolProblem problem = pool_problem(call, kind, x, g, how);
   problem.dx = call(dx);
-  if (!run(call, problem)) return {};
-  return Results{dx};
+  return run(call, problem, {dx});
 }
 
 }  // namespace fathom::ops::onednn
