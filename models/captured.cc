@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fixtures/files/text.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 #include "ops/profiler/observe.h"
 
 namespace fathom::models {

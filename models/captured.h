@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "ops/kernels/cuda/graphs.h"
+#include "ops/cuda/graphs.h"
 
 namespace fathom::models {
 

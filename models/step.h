@@ -15,7 +15,7 @@
 #include "models/layout.h"
 #include "models/mode.h"
 #include "models/table.h"
-#include "ops/kernels/cuda/graphs.h"
+#include "ops/cuda/graphs.h"
 
 namespace fathom::models {
 

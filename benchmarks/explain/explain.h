@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -121,8 +122,8 @@ struct ProfiledStep {
 struct OtherStep {
   std::string backend;
   Timing time;
-  std::string label;                      ///< of its row
-  std::optional<StepChoice> choice = {};  ///< of the kernels
+  std::string label;                                   ///< of its row
+  std::shared_ptr<const StepChoice> choice = nullptr;  ///< of the kernels
 
   /// Microseconds a step that the calls of a chosen kernel save against LibTorch's.
   static double saving_us(const ops::ChosenKernel& kernel);

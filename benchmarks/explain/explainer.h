@@ -33,7 +33,7 @@ class Explainer final : public ResultSink {
     std::optional<double> profile_taken_us = {};
     std::optional<StepOperators> operators = {};
     std::string label = {};
-    std::optional<StepChoice> choice = {};
+    std::shared_ptr<const StepChoice> choice = nullptr;
     int measurements = 1;
   };
 

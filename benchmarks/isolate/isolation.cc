@@ -16,6 +16,7 @@
 #include "benchmarks/output/files/json.h"
 #include "benchmarks/output/files/peaks_json.h"
 #include "benchmarks/output/reporter.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "fixtures/files/file.h"
 #include "fixtures/files/text.h"
 #include "fixtures/machine/memory.h"
@@ -152,7 +153,8 @@ RowResult Isolation::run(const Row& row, int64_t family, const std::function<voi
     return failed({.reason = "the process ended with exit code 0, but measured nothing"});
   add_runs(runs_in_file(out, family), result);
   result.samples = fixtures::text_of_file(samples);
-  if (fs::exists(choice)) result.choice = read_choices(choice).at(row.name);
+  if (fs::exists(choice))
+    result.choice = std::make_shared<const StepChoice>(read_choices(choice).at(row.name));
   return result;
 }
 

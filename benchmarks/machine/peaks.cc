@@ -22,7 +22,7 @@
 #include "fixtures/machine/team.h"
 #include "ops/backends/vendor.h"
 #include "ops/core/check.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 #include "ops/types/table.h"
 
 namespace fathom::benchmarks {

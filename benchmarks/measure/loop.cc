@@ -16,6 +16,7 @@
 #include "benchmarks/measure/sample_size.h"
 #include "benchmarks/ranks/led_task.h"
 #include "benchmarks/tasks/replaced.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "fixtures/files/text.h"
 #include "fixtures/machine/team.h"
 

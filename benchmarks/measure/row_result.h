@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,11 +60,11 @@ struct Failure {
 
 /// What the loop keeps of a row until its runs are reported.
 struct RowRecord {
-  std::optional<Counters> memory;    ///< measured once, before the first pass
-  std::vector<TimedPass> passes;     ///< those that did not fail, oldest first
-  std::optional<StepChoice> choice;  ///< of its task
-  std::optional<Failure> failure;    ///< no pass runs after it
-  bool left_out = false;             ///< its kernels replace nothing; no pass runs
+  std::optional<Counters> memory;            ///< measured once, before the first pass
+  std::vector<TimedPass> passes;             ///< those that did not fail, oldest first
+  std::shared_ptr<const StepChoice> choice;  ///< of its task
+  std::optional<Failure> failure;            ///< no pass runs after it
+  bool left_out = false;                     ///< its kernels replace nothing; no pass runs
 };
 
 /// The result of a row. Every sink gets it once, after the last repetition.
@@ -71,9 +72,9 @@ struct RowResult {
   using Run = benchmark::BenchmarkReporter::Run;
 
   const Row* row = nullptr;
-  std::optional<StepChoice> choice = {};  ///< of its task
-  std::optional<Run> failure = {};        ///< without a measurement; the row then has no others
-  bool left_out = false;                  ///< its kernels replace nothing; it has no runs
+  std::shared_ptr<const StepChoice> choice = nullptr;  ///< of its task
+  std::optional<Run> failure = {};  ///< without a measurement; the row then has no others
+  bool left_out = false;            ///< its kernels replace nothing; it has no runs
   /// The measured runs, then the runs of the op types inside the step; of each the repetitions
   /// first, then their aggregates. Counters are finite.
   std::vector<Run> runs = {};

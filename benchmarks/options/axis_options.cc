@@ -11,8 +11,8 @@
 #include "fixtures/files/written_file.h"
 #include "fixtures/machine/cpus.h"
 #include "models/table.h"
-#include "ops/backends/kernel_library.h"
 #include "ops/backends/onednn/library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -33,12 +33,12 @@ bool holds(const std::vector<Value>& list, Value value) {
 /// The backend of a name: ours, or the library of --fathom_kernels. Throws UsageError.
 Backend backend_of(const std::string& typed, const Options& options) {
   const Axes& axes = options.axes;
-  if (axes.library != nullptr && typed == axes.library->name) return Backend::kLibrary;
+  if (axes.library != nullptr && typed == axes.library->name()) return Backend::kLibrary;
   if (holds({ops::kBackendNames.begin(), ops::kBackendNames.end()}, std::string_view(typed)))
     return enum_value<Backend>(typed, ops::kBackendNames);
   std::string known;
   for (const auto name : ops::kBackendNames) known.append(known.empty() ? "" : ",").append(name);
-  if (axes.library != nullptr) known.append(",").append(axes.library->name);
+  if (axes.library != nullptr) known.append(",").append(axes.library->name());
   throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
 }
 
@@ -148,7 +148,7 @@ std::string refused_kernels(const Options& options) {
     return {};
   }
   return "=" + options.kernels + ": registers kernels for " +
-         std::string(name(axes.library->operators.begin()->first)) +
+         std::string(name(axes.library->operators().begin()->first)) +
          ", which is not among the devices of these rows";
 }
 

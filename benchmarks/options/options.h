@@ -16,8 +16,11 @@
 #include "fixtures/ranks/place.h"
 #include "models/layout.h"
 #include "models/mode.h"
-#include "ops/backends/kernel_set.h"
 #include "ops/core/backend.h"
+
+namespace fathom::ops {
+class KernelLibrary;  // its header would reach every file of the program
+}
 
 namespace fathom::benchmarks {
 
@@ -57,7 +60,7 @@ struct Axes {
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   std::vector<Cache> caches{Cache::kHot};         ///< of op rows
-  std::shared_ptr<const ops::KernelSet> library;  ///< the user's kernels; null: none
+  std::shared_ptr<ops::KernelLibrary> library;  ///< the user's kernels; null: none
   bool keep_unreplaced = false;                   ///< times rows whose kernels replace nothing
   std::string shapes;                             ///< file with the user's own op shapes
   std::optional<fixtures::Place> place;           ///< under a launcher

@@ -13,7 +13,7 @@
 #include "fixtures/machine/cpu_kinds.h"
 #include "fixtures/machine/cuda_driver.h"
 #include "fixtures/machine/gpus.h"
-#include "ops/backends/kernel_library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -76,8 +76,7 @@ void find_devices(Options& options) {
 void load_library(Options& options) {
   if (options.axes.library == nullptr) return;
   try {
-    options.axes.library =
-        std::make_shared<const ops::KernelSet>(ops::kernel_library(options.kernels));
+    options.axes.library->find_operators();
   } catch (const std::runtime_error& error) {
     throw UsageError("--fathom_kernels=" + options.kernels + ": " + error.what());
   }

@@ -4,6 +4,7 @@
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/op_task.h"
 #include "models/table.h"
+#include "ops/backends/operators/kernel_library.h"
 #include "ops/backends/vendor.h"
 #include "ops/types/shapes.h"
 
@@ -16,7 +17,7 @@ using ops::Backend;
 
 /// Whether `kernels` replace operators of this op type.
 bool replaces(const ops::KernelSet& kernels, Device device, const ops::OpType& type) {
-  const auto& operators = kernels.operators.at(device);
+  const auto& operators = kernels.operators().at(device);
   const auto replaced = [&](std::string_view op) {  // in any overload
     return std::any_of(operators.begin(), operators.end(), [&](const std::string& one) {
       return std::string_view(one).substr(0, one.find('.')) == op;

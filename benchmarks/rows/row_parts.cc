@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/backends/operators/kernel_library.h"
+
 namespace fathom::benchmarks {
 
 void add_rows(std::vector<Row>& rows, const Axes& axes, const std::string& head,
@@ -36,7 +38,7 @@ void add_rank_rows(std::vector<Row>& rows, const Axes& axes, const std::vector<i
 }
 
 std::string backend_name(const Axes& axes, ops::Backend backend) {
-  return backend == ops::Backend::kLibrary ? axes.library->name : std::string(name(backend));
+  return backend == ops::Backend::kLibrary ? axes.library->name() : std::string(name(backend));
 }
 
 bool asks_for(const Axes& axes, ops::Backend backend) {

@@ -8,8 +8,9 @@
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/model_task.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "models/table.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_library.h"
 #include "ops/backends/vendor.h"
 
 namespace fathom::benchmarks {
@@ -20,12 +21,10 @@ using fixtures::Precision;
 using ops::Backend;
 
 /// The kernels that a step on `backend` runs in place of LibTorch's; null: none.
-std::shared_ptr<const ops::KernelSet> kernels_of(const Axes& axes, Backend backend, Device device) {
+std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, Device device) {
   if (backend == Backend::kLibrary) return axes.library;
-  if (backend == Backend::kOneDnn)
-    return std::make_shared<const ops::KernelSet>(ops::onednn_kernels());
-  if (backend == Backend::kTuned)
-    return std::make_shared<const ops::KernelSet>(ops::tuned_kernels(device));
+  if (backend == Backend::kOneDnn) return ops::onednn_kernels();
+  if (backend == Backend::kTuned) return ops::tuned_kernels(device);
   return nullptr;
 }
 
@@ -122,11 +121,11 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
             .precision = step.precision,
             .backend = on,
             .own_process = kernels != nullptr,
-            .needs_replacement = kernels != nullptr && !kernels->chooses && !axes.keep_unreplaced,
+            .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced,
             .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
             .make =
                 [&workload, step, graph, kernels, recorded](const Row& row) {
-                  const bool chooses = kernels != nullptr && kernels->chooses;
+                  const bool chooses = kernels != nullptr && kernels->chooses();
                   return make_model_task(workload, step, graph, kernels,
                                          chooses ? recorded->find(row) : nullptr);
                 },

@@ -5,6 +5,7 @@
 #include "benchmarks/options/option.h"
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
+#include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -28,7 +29,7 @@ std::vector<UsedValue> used_values(const Options& options) {
   }
   if (options.axes.library != nullptr) {
     all.push_back({.option = "--fathom_kernels=" + options.kernels,
-                   .token = token("backend", options.axes.library->name) + '/',
+                   .token = token("backend", options.axes.library->name()) + '/',
                    .may_be_filtered = false});
   }
   return all;

@@ -53,7 +53,7 @@ struct Trial {
 class Trials {
  public:
   /// With `cuda_graph`, steps are timed as CUDA graphs where they can be captured.
-  Trials(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+  Trials(ops::KernelSet& kernels, const models::WorkloadRow& row,
          const models::StepOptions& options, bool cuda_graph)
       : kernels_(kernels), row_(row), options_(options), cuda_graph_(cuda_graph) {}
 
@@ -73,7 +73,7 @@ class Trials {
     build(layout);
     Trial trial{.layout = layout, .first = first_steps(*step_)};
     for (int i = kComparedSteps; i < models::kBatches; ++i) step_->run();
-    if (kernels_.end_round) trial.round = kernels_.end_round();
+    trial.round = kernels_.end_round();
     return trial;
   }
 
@@ -120,10 +120,10 @@ class Trials {
     step_.reset();
     options_.layout = layout;
     step_.emplace(row_, options_);
-    if (kernels_.end_round) kernels_.end_round();  // what a step prepares is no part of it
+    kernels_.end_round();  // what a step prepares is no part of it
   }
 
-  const ops::KernelSet& kernels_;
+  ops::KernelSet& kernels_;
   const models::WorkloadRow& row_;
   models::StepOptions options_;
   bool cuda_graph_;
@@ -184,13 +184,13 @@ double fastest_us(const std::function<Timing()>& time_step) {
   return fastest;
 }
 
-InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+InstalledKernels install(ops::KernelSet& kernels, const models::WorkloadRow& row,
                          const models::StepOptions& options, bool cuda_graph,
                          const StepChoice* recorded) {
   const Expected expected = on_libtorch(row, options);
   kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
   Trials steps(kernels, row, options, cuda_graph);
-  const bool chooses = kernels.chooses && recorded == nullptr;
+  const bool chooses = kernels.chooses() && recorded == nullptr;
   models::Layout layout = recorded != nullptr ? recorded->layout : options.layout;
   if (chooses && expected.has_convolutions) layout = models::Layout::kChannelsLast;
   Trial trial = steps.run_each_batch(layout);
@@ -205,9 +205,9 @@ InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRo
   StepChoice choice{.layout = trial.layout,
                     .cuda_graph = recorded != nullptr ? recorded->cuda_graph : trial.cuda_graph,
                     .seconds = seconds};
-  if (kernels.end_choice) choice.kernels = kernels.end_choice(trial.round.number);
+  choice.kernels = kernels.end_choice(trial.round.number);
   if (recorded != nullptr) warn_of_unused(*recorded, choice.kernels, options.data.warn);
-  if (kernels.chooses) installed.choice = std::move(choice);
+  if (kernels.chooses()) installed.choice = std::make_shared<const StepChoice>(std::move(choice));
   return installed;
 }
 

@@ -1,18 +1,19 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "benchmarks/machine/disturbances.h"
 #include "benchmarks/tasks/step_choice.h"
 #include "models/step.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 
 /// What is known of a step whose kernels replace LibTorch's.
 struct InstalledKernels {
-  std::optional<StepChoice> choice = {};  ///< of kernels that choose
+  std::shared_ptr<const StepChoice> choice = {};  ///< of kernels that choose; else null
   /// FLOPs of a step on LibTorch's kernels, which are counted by its operators.
   std::optional<double> flops = {};
 };
@@ -25,7 +26,7 @@ double fastest_us(const std::function<Timing()>& time_step);
 /// layout; with `cuda_graph`, the choice says whether the step can be captured as a CUDA graph.
 /// `recorded` is an earlier choice to repeat; null: none. Throws std::runtime_error where results
 /// of the step differ from those on LibTorch's kernels.
-InstalledKernels install(const ops::KernelSet& kernels, const models::WorkloadRow& row,
+InstalledKernels install(ops::KernelSet& kernels, const models::WorkloadRow& row,
                          const models::StepOptions& options, bool cuda_graph,
                          const StepChoice* recorded);
 

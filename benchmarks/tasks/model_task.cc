@@ -24,7 +24,7 @@ class ModelTask : public Base {
  public:
   template <typename... BaseArguments>
   ModelTask(const models::WorkloadRow& row, const models::StepOptions& options, bool cuda_graph,
-            std::shared_ptr<const ops::KernelSet> kernels, InstalledKernels installed,
+            std::shared_ptr<ops::KernelSet> kernels, InstalledKernels installed,
             BaseArguments&&... base)
       : Base(std::forward<BaseArguments>(base)...),
         kernels_(std::move(kernels)),
@@ -64,7 +64,7 @@ class ModelTask : public Base {
     const ops::StepFlops step = ops::count_flops([this] { run(); });
     for (const auto& choice : step.choices) add_to_label(choice);
     if (kernels_ != nullptr) {
-      const auto& operators = kernels_->replaced ? kernels_->replaced() : step.operators;
+      const auto operators = kernels_->replaced().value_or(step.operators);
       add_to_label(replaced(*kernels_, step_.options().device, operators));
     }
     const double flops = step_.options().ranks.size() * installed_.flops.value_or(step.flops);
@@ -93,7 +93,7 @@ class ModelTask : public Base {
 
   StepCounts counts() const override { return counts_; }
 
-  std::optional<StepChoice> choice() const override { return installed_.choice; }
+  std::shared_ptr<const StepChoice> choice() const override { return installed_.choice; }
 
   /// These steps are not timed as a whole, since each phase ends with a device synchronization.
   Counters phases_us(int64_t steps) override {
@@ -125,7 +125,7 @@ class ModelTask : public Base {
     counts_.label += (counts_.label.empty() ? "" : " ") + word;
   }
 
-  std::shared_ptr<const ops::KernelSet> kernels_;
+  std::shared_ptr<ops::KernelSet> kernels_;
   InstalledKernels installed_;
   models::Step step_;
   bool counted_ = false;
@@ -165,7 +165,7 @@ std::unique_ptr<RankTask> make_rank_model_task(const models::WorkloadRow& row,
 
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph,
-                                      std::shared_ptr<const ops::KernelSet> kernels,
+                                      std::shared_ptr<ops::KernelSet> kernels,
                                       const StepChoice* recorded) {
   models::StepOptions chosen = options;
   InstalledKernels installed;

@@ -4,7 +4,10 @@
 
 #include "benchmarks/tasks/rank_task.h"
 #include "models/step.h"
-#include "ops/backends/kernel_set.h"
+
+namespace fathom::ops {
+class KernelSet;
+}
 
 namespace fathom::benchmarks {
 
@@ -15,7 +18,7 @@ namespace fathom::benchmarks {
 /// a graph, and repeat `recorded` if there is one.
 std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
                                       const models::StepOptions& options, bool cuda_graph = false,
-                                      std::shared_ptr<const ops::KernelSet> kernels = nullptr,
+                                      std::shared_ptr<ops::KernelSet> kernels = nullptr,
                                       const StepChoice* recorded = nullptr);
 
 /// Makes the task of one rank, which trains in a group.

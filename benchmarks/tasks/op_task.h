@@ -5,8 +5,11 @@
 #include "benchmarks/machine/cache.h"
 #include "benchmarks/tasks/task.h"
 #include "fixtures/machine/device.h"
-#include "ops/backends/kernel_set.h"
 #include "ops/types/shapes.h"
+
+namespace fathom::ops {
+class KernelSet;
+}
 
 namespace fathom::benchmarks {
 
@@ -16,7 +19,7 @@ struct OpOptions {
   ops::Backend backend = ops::Backend::kTorch;
   Cache cache = Cache::kHot;
   uint64_t seed = 0;
-  std::shared_ptr<const ops::KernelSet> kernels = nullptr;  ///< of Backend::kLibrary
+  std::shared_ptr<ops::KernelSet> kernels = nullptr;  ///< of Backend::kLibrary
 };
 
 /// Whether a cold row is possible: at most some thousand copies of the op's buffers fill the

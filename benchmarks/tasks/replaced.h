@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 
@@ -12,7 +12,7 @@ namespace fathom::benchmarks {
 inline std::string replaced(const ops::KernelSet& kernels, fixtures::Device device,
                             const std::set<std::string>& operators) {
   std::string text;
-  for (const auto& op : kernels.operators.at(device)) {
+  for (const auto& op : kernels.operators().at(device)) {
     if (operators.contains(op)) text += (text.empty() ? "" : ",") + op;
   }
   return "replaced:" + (text.empty() ? "nothing" : text);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/layout.h"
-#include "ops/backends/chosen_kernels.h"
+#include "ops/backends/operators/chosen_kernels.h"
 
 namespace fathom::benchmarks {
 

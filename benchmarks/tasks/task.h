@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "benchmarks/tasks/step_choice.h"
-
 namespace fathom::benchmarks {
+
+struct StepChoice;
 
 using Counters =
     std::vector<std::pair<std::string, double>>;  ///< pairs of a name in the JSON and a value
@@ -43,8 +44,8 @@ class Task {
   /// Checks after the last step that its result is finite. Throws std::runtime_error.
   virtual void check_finite() = 0;
   virtual StepCounts counts() const = 0;
-  /// The kernels that the task chose; nothing where it chooses none.
-  virtual std::optional<StepChoice> choice() const { return {}; }
+  /// The kernels that the task chose; null where it chooses none.
+  virtual std::shared_ptr<const StepChoice> choice() const { return nullptr; }
   /// Runs `steps` more steps; returns the mean time of each phase. Empty for a step of one phase.
   virtual Counters phases_us(int64_t /*steps*/) { return {}; }
   /// Compares the ranks after the last step and runs more steps; returns what communication adds to

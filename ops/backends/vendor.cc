@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ops/backends/onednn/library.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::ops {
 

@@ -5,6 +5,7 @@
 #include <c10/util/accumulate.h>
 
 #include "ops/core/fields.h"
+#include "ops/core/pool_windows.h"
 
 namespace fathom::ops {
 
@@ -22,6 +23,18 @@ inline Pair pair_argument(const c10::IValue& value) {
 /// The same, but `fallback` for an empty list.
 inline Pair pair_argument(const c10::IValue& value, const Pair& fallback) {
   return value.toIntVector().empty() ? fallback : pair_argument(value);
+}
+
+/// The windows of a pooling, whose kernel, stride, padding, dilation (only where `dilated`) and
+/// ceil_mode begin at in[first].
+template <typename Arguments>
+PoolWindows windows_argument(const Arguments& in, std::size_t first, bool dilated) {
+  const Pair kernel = pair_argument(in[first]);
+  return {.kernel = kernel,
+          .stride = pair_argument(in[first + 1], kernel),
+          .padding = pair_argument(in[first + 2]),
+          .dilation = dilated ? pair_argument(in[first + 3]) : Pair{1, 1},
+          .ceil = in[first + (dilated ? 4 : 3)].toBool()};
 }
 
 /// Merges the dimensions before and after `axis`: [outer, extent, inner], or [outer, extent] for

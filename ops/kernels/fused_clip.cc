@@ -14,8 +14,8 @@
 #include <numeric>
 
 #include "ops/core/buffer.h"
+#include "ops/cuda/library.h"
 #include "ops/kernels/cuda/fused_clip.h"
-#include "ops/kernels/cuda/library.h"
 #include "ops/kernels/vector_clones.h"
 
 namespace fathom::ops {

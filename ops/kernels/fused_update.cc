@@ -8,7 +8,8 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "ops/core/buffer.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
+#include "ops/kernels/cuda/fused_update.h"
 #include "ops/kernels/vector_clones.h"
 
 namespace fathom::ops {

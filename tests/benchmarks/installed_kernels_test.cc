@@ -6,6 +6,7 @@
 
 #include "fixtures/machine/device.h"
 #include "models/table.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -38,23 +39,26 @@ TEST(FastestStep, IsSoughtAgainWhereOthersTookTime) {
   EXPECT_DOUBLE_EQ(never.us, 2.4e6);
 }
 
+/// Replaces nothing and counts the rounds: one when a step is built, one after a step on each
+/// batch.
+class NoKernels final : public ops::KernelSet {
+ public:
+  explicit NoKernels(fixtures::Device device) : KernelSet("none", {{device, {}}}) {}
+
+  bool chooses() const override { return true; }
+  void install(const std::vector<ops::ChosenKernel>* /*recorded*/) override {}
+  ops::Round end_round() override { return {.number = rounds++}; }
+
+  int rounds = 0;
+};
+
 /// How many layouts a step of a network with convolutions is tried in.
 int layouts_tried(models::Layout asked_for) {
-  int rounds = 0;  // one when a step is built, one after a step on each batch
-  const ops::KernelSet kernels{.name = "none",
-                               .operators = {{fixtures::Device::kCpu, {}}},
-                               .chooses = true,
-                               .install = [](const auto*) {},
-                               .take_turns = [](bool) {},
-                               .end_round =
-                                   [&] {
-                                     ++rounds;
-                                     return ops::Round{};
-                                   }};
+  NoKernels kernels(fixtures::Device::kCpu);
   const models::StepOptions options{
       .mode = models::Mode::kInfer, .scale = models::Scale::kSmall, .layout = asked_for};
   install(kernels, models::workload("deepq"), options, /*cuda_graph=*/false, /*recorded=*/nullptr);
-  return rounds / 2;
+  return kernels.rounds / 2;
 }
 
 TEST(InstalledKernels, ChooseTheLayoutUnlessItIsAskedFor) {
@@ -67,11 +71,7 @@ TEST(InstalledKernels, RunWithoutACudaGraphWhereAStepCannotBeCaptured) {
   using fixtures::Device;
   const bool gpu = fixtures::unavailable_reason(Device::kCuda).empty();
   const Device device = gpu ? Device::kCuda : Device::kCpu;
-  const ops::KernelSet kernels{.name = "none",
-                               .operators = {{device, {}}},
-                               .chooses = true,
-                               .install = [](const auto*) {},
-                               .take_turns = [](bool) {}};
+  NoKernels kernels(device);
   const models::StepOptions options{.mode = models::Mode::kInfer,
                                     .device = device,
                                     .scale = models::Scale::kSmall,

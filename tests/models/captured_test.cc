@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 // Runs with fake_fathom_cuda.cc in place of libfathom_cuda.so.
 

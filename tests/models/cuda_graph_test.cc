@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "benchmarks/tasks/model_task.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "fixtures/machine/device.h"
 #include "models/step.h"
-#include "ops/backends/kernel_set.h"
+#include "ops/backends/operators/kernel_set.h"
 
 namespace fathom::models {
 namespace {
@@ -124,10 +125,9 @@ TEST_P(EveryCudaGraph, IsNamedInTheLabel) {
 
 /// On backend:tuned a step that cannot be captured runs without a graph.
 TEST_P(EveryCudaGraph, IsChosenWherePossible) {
-  const auto kernels =
-      std::make_shared<const ops::KernelSet>(ops::tuned_kernels(fixtures::Device::kCuda));
-  const auto task = benchmarks::make_model_task(row(), on_gpu(modes(row())[0]),
-                                                /*cuda_graph=*/true, kernels);
+  const auto task =
+      benchmarks::make_model_task(row(), on_gpu(modes(row())[0]),
+                                  /*cuda_graph=*/true, ops::tuned_kernels(fixtures::Device::kCuda));
   const bool possible = row().name != "faster_rcnn";
   EXPECT_EQ(task->choice()->cuda_graph, possible);
   EXPECT_EQ(task->counts().label.find("cuda_graph") != std::string::npos, possible);

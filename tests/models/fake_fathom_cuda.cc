@@ -2,7 +2,8 @@
 // fails as a graph does that cannot be instantiated.
 #include <stdexcept>
 
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/graphs.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::ops {
 namespace {

@@ -1,4 +1,4 @@
-#include "ops/backends/kernel_library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 #include <gtest/gtest.h>
 

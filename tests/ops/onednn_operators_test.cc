@@ -27,9 +27,8 @@
 #include <tuple>
 #include <vector>
 
-#include "ops/backends/kernel_set.h"
 #include "ops/backends/onednn/library.h"
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/kernel_set.h"
 #include "tests/benchmarks/own_process.h"
 
 namespace fathom::ops {
@@ -157,8 +156,8 @@ TEST(OneDnnOperators, GiveLibTorchsResults) {
     for (const auto& one : cases()) {
       for (const auto format : formats) expected.push_back(results(one, format));
     }
-    const KernelSet kernels = onednn_kernels();
-    kernels.install(nullptr);
+    const auto kernels = onednn_kernels();
+    kernels->install(nullptr);
     auto next = expected.begin();
     for (const auto& one : cases()) {
       for (const auto format : formats) {
@@ -173,7 +172,7 @@ TEST(OneDnnOperators, GiveLibTorchsResults) {
         ++next;
       }
     }
-    EXPECT_EQ(replaced_operators(), kernels.operators.at(fixtures::Device::kCpu))
+    EXPECT_EQ(kernels->replaced(), kernels->operators().at(fixtures::Device::kCpu))
         << "each operator ran on oneDNN";
   });
 }
@@ -196,7 +195,8 @@ TEST(OneDnnOperators, ConvolutionsHaveLibTorchsLayouts) {
     for (const auto image : formats) {
       for (const auto weights : formats) expected.push_back(convolution_strides(image, weights));
     }
-    onednn_kernels().install(nullptr);
+    const auto kernels = onednn_kernels();
+    kernels->install(nullptr);
     auto next = expected.begin();
     for (const auto image : formats) {
       for (const auto weights : formats) {

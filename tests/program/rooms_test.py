@@ -7,6 +7,7 @@ import pytest
 from program import ROOT
 
 READERS = ["fixtures", "fixtures/files", "fixtures/machine"]
+BACKENDS = ["fixtures/*", "ops/core", "ops/cuda", "ops/kernels", "ops/backends/onednn"]
 TYPES = ["fixtures/*", "ops/core", "ops/kernels"]
 PROGRAM = ["benchmarks", "fixtures/*", "ops/*", "models/*"]
 ROWS = [f"benchmarks/{room}" for room in ("machine", "options", "tasks", "rows")]
@@ -20,8 +21,12 @@ RULES = {
     "fixtures/*": READERS,
     "fixtures": ["fixtures/files", "fixtures/machine"],
     "ops/core": ["fixtures/*"],
-    "ops/kernels": ["fixtures/*", "ops/core"],
-    "ops/backends": ["fixtures/*", "ops/core", "ops/kernels"],
+    "ops/cuda": ["fixtures/*", "ops/core"],
+    "ops/kernels": ["fixtures/*", "ops/core", "ops/cuda"],
+    "ops/backends/onednn": ["ops/core"],
+    "ops/backends/cuda": ["ops/core", "ops/cuda", "ops/kernels"],
+    "ops/backends/operators": BACKENDS,
+    "ops/backends": BACKENDS,
     "ops/types/*": TYPES,
     "ops/types": [*TYPES, "ops/types/*"],
     "ops/profiler": ["fixtures/*", "ops/*"],
@@ -109,7 +114,9 @@ def test_every_file_has_a_room():
         assert room_of(file.relative_to(ROOT)), file
 
 
-@pytest.mark.parametrize("parent", ["fixtures", "ops", "ops/types", "models", "benchmarks"])
+@pytest.mark.parametrize(
+    "parent", ["fixtures", "ops", "ops/backends", "ops/types", "models", "benchmarks"]
+)
 def test_every_folder_is_a_room(parent):
     assert [one for one in folders_in(parent) if sources(one) and one not in ROOMS] == []
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/core/kernel.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::benchmarks {
 

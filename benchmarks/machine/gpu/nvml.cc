@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::benchmarks {
 namespace {

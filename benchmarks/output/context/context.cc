@@ -21,7 +21,7 @@
 #include "git_commit.h"
 #include "models/step.h"
 #include "ops/backends/onednn/library.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 #include "ops/types/table.h"
 
 namespace fathom::benchmarks {

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::benchmarks {
 namespace {

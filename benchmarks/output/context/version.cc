@@ -6,7 +6,7 @@
 #include "fixtures/machine/cuda_build.h"
 #include "git_commit.h"
 #include "ops/backends/onednn/library.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::benchmarks {
 namespace {

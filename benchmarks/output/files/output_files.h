@@ -8,6 +8,7 @@
 #include "benchmarks/output/files/earlier_run.h"
 #include "benchmarks/output/files/json_file.h"
 #include "benchmarks/output/result_sink.h"
+#include "benchmarks/tasks/step_choice.h"
 #include "fixtures/files/written_file.h"
 
 namespace fathom::benchmarks {

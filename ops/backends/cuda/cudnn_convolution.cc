@@ -7,7 +7,7 @@
 
 #include "ops/backends/cuda/cudnn_convolution_arguments.h"
 #include "ops/backends/cuda/fastest.h"
-#include "ops/kernels/cuda/cached_memory.h"
+#include "ops/cuda/cached_memory.h"
 
 namespace fathom::ops::cuda {
 namespace {

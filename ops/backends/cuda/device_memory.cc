@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ops/core/kernel.h"
-#include "ops/kernels/cuda/cached_memory.h"
+#include "ops/cuda/cached_memory.h"
 
 namespace fathom::ops::cuda {
 namespace {

@@ -5,8 +5,16 @@
 #include <cstring>
 
 #include "ops/backends/cuda/device_memory.h"
-#include "ops/kernels/cuda/cached_memory.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/backends/cuda/vendor_kernels.h"
+#include "ops/cuda/cached_memory.h"
+#include "ops/cuda/graphs.h"
+#include "ops/cuda/library.h"
+#include "ops/kernels/cuda/fused_clip.h"
+#include "ops/kernels/cuda/fused_update.h"
+#include "ops/kernels/cuda/local_response_norm.h"
+#include "ops/kernels/cuda/lstm_gates.h"
+#include "ops/kernels/cuda/nms.h"
+#include "ops/kernels/cuda/roi_align.h"
 
 namespace fathom::ops {
 namespace {

@@ -1,9 +1,8 @@
 #include "ops/backends/cuda/vendor_kernels.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 namespace fathom::ops {
 namespace {

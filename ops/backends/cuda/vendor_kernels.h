@@ -6,10 +6,21 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ops/core/problem.h"
+
+namespace fathom::ops {
+
+class Kernel;
+struct VendorCall;
+
+/// CudaLibrary::make_vendor_kernel.
+std::unique_ptr<Kernel> make_vendor_kernel(const VendorCall& call);
+
+}  // namespace fathom::ops
 
 namespace fathom::ops::cuda {
 

@@ -5,7 +5,8 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "ops/core/buffer.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
+#include "ops/kernels/cuda/nms.h"
 
 namespace fathom::ops {
 

@@ -6,7 +6,8 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "ops/core/buffer.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
+#include "ops/kernels/cuda/roi_align.h"
 
 namespace fathom::ops {
 namespace {

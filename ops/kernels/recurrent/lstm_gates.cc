@@ -8,7 +8,8 @@
 
 #include "ops/core/autograd/custom_function.h"
 #include "ops/core/buffer.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
+#include "ops/kernels/cuda/lstm_gates.h"
 #include "ops/kernels/lstm_gates_rule.h"
 #include "ops/kernels/recurrent/unit_loops.h"
 

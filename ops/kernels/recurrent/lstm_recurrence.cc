@@ -15,7 +15,7 @@
 
 #include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 #include "ops/kernels/recurrent/lstm_gates.h"
 
 namespace fathom::ops {

@@ -148,14 +148,10 @@ std::vector<MatchedOp> match_avg_pool(const ObservedCall& call) {
   if (x.dim() != 4) return {};
   if (call.name.find("adaptive") != std::string_view::npos) return match_adaptive(call, x);
   if (!arguments[first + 6].isNone()) return {};
-  const Pair kernel = pair_argument(arguments[first + 1]);
-  return {
-      matched(call, AvgPoolShape{.sizes = x.sizes().vec(),
-                                 .windows = {.kernel = kernel,
-                                             .stride = pair_argument(arguments[first + 2], kernel),
-                                             .padding = pair_argument(arguments[first + 3]),
-                                             .ceil = arguments[first + 4].toBool()},
-                                 .exclude_padding = !arguments[first + 5].toBool()})};
+  return {matched(call,
+                  AvgPoolShape{.sizes = x.sizes().vec(),
+                               .windows = windows_argument(arguments, first + 1, /*dilated=*/false),
+                               .exclude_padding = !arguments[first + 5].toBool()})};
 }
 
 }  // namespace

@@ -110,13 +110,9 @@ std::vector<MatchedOp> match_max_pool(const ObservedCall& call) {
   const std::size_t x = is_gradient(call) ? 1 : 0;
   const auto& arguments = call.arguments;
   if (arguments[x].toTensor().dim() != 4) return {};
-  const Pair kernel = pair_argument(arguments[x + 1]);
-  return {matched(call, MaxPoolShape{.sizes = arguments[x].toTensor().sizes().vec(),
-                                     .windows = {.kernel = kernel,
-                                                 .stride = pair_argument(arguments[x + 2], kernel),
-                                                 .padding = pair_argument(arguments[x + 3]),
-                                                 .dilation = pair_argument(arguments[x + 4]),
-                                                 .ceil = arguments[x + 5].toBool()}})};
+  return {
+      matched(call, MaxPoolShape{.sizes = arguments[x].toTensor().sizes().vec(),
+                                 .windows = windows_argument(arguments, x + 1, /*dilated=*/true)})};
 }
 
 }  // namespace

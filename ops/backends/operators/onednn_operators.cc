@@ -2,13 +2,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 
 namespace fathom::ops::onednn {
 namespace {
 
 /// a · b (+ addend).
-std::optional<Results> product(const CallKey& key, const at::Tensor& a, const at::Tensor& b,
+std::optional<Results> product(KeptPointer& kept, const at::Tensor& a, const at::Tensor& b,
                                const std::optional<at::Tensor>& addend = {}) {
   if (!is_readable(a) || !is_readable(b) || (addend && !is_readable(*addend))) return {};
   std::vector<int64_t> sizes = a.sizes().vec();
@@ -16,39 +16,37 @@ std::optional<Results> product(const CallKey& key, const at::Tensor& a, const at
   if (addend && addend->dim() > 1 && addend->sizes() != c10::IntArrayRef(sizes)) return {};
   if (addend && addend->dim() == 1 && addend->size(0) != sizes.back()) return {};
   const at::Tensor c = at::empty(sizes, a.options());
-  Call call(key);
+  Call call(kept);
   MatmulProblem problem{.a = call(a), .b = call(b), .c = call(c)};
   if (addend) problem.addend = call(*addend);
-  if (!run(call, problem)) return {};
-  return Results{c};
+  return run(call, problem, {c});
 }
 
 /// addmm(addend, a, b, beta, alpha).
-std::optional<Results> addmm(Arguments in, const CallKey& key) {
+std::optional<Results> addmm(Arguments in, KeptPointer& kept) {
   if (!in[3].toScalar().equal(1) || !in[4].toScalar().equal(1)) return {};
-  return product(key, in[1].toTensor(), in[2].toTensor(), in[0].toTensor());
+  return product(kept, in[1].toTensor(), in[2].toTensor(), in[0].toTensor());
 }
 
 /// mm(a, b), bmm(a, b).
-std::optional<Results> mm(Arguments in, const CallKey& key) {
-  return product(key, in[0].toTensor(), in[1].toTensor());
+std::optional<Results> mm(Arguments in, KeptPointer& kept) {
+  return product(kept, in[0].toTensor(), in[1].toTensor());
 }
 
 /// _softmax(x, dim, half_to_float) or, with `log`, _log_softmax.
 template <bool log>
-std::optional<Results> softmax(Arguments in, const CallKey& key) {
+std::optional<Results> softmax(Arguments in, KeptPointer& kept) {
   const at::Tensor& x = in[0].toTensor();
   if (x.dim() == 0 || !is_readable(x) || in[2].toBool()) return {};
   const at::Tensor y = at::empty_like(x);
   const auto axis = static_cast<int>(at::maybe_wrap_dim(in[1].toInt(), x.dim()));
-  Call call(key);
-  if (!run(call, SoftmaxProblem{.log = log, .x = call(x), .y = call(y), .axis = axis})) return {};
-  return Results{y};
+  Call call(kept);
+  return run(call, SoftmaxProblem{.log = log, .x = call(x), .y = call(y), .axis = axis}, {y});
 }
 
 /// _softmax_backward_data(g, y, dim, input_dtype) or, with `log`, _log_softmax_backward_data.
 template <bool log>
-std::optional<Results> softmax_backward(Arguments in, const CallKey& key) {
+std::optional<Results> softmax_backward(Arguments in, KeptPointer& kept) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& y = in[1].toTensor();
   if (y.dim() == 0 || !is_readable(y) || !is_readable(g) || g.strides() != y.strides() ||
@@ -56,15 +54,14 @@ std::optional<Results> softmax_backward(Arguments in, const CallKey& key) {
     return {};
   }
   const at::Tensor dx = at::empty_like(y);
-  Call call(key);
+  Call call(kept);
   SoftmaxProblem problem{.log = log,
                          .x = call(y),
                          .y = call(g),
                          .axis = static_cast<int>(at::maybe_wrap_dim(in[2].toInt(), y.dim())),
                          .x_is_result = true};
   problem.dx = call(dx);
-  if (!run(call, problem)) return {};
-  return Results{dx};
+  return run(call, problem, {dx});
 }
 
 }  // namespace
@@ -90,10 +87,7 @@ std::vector<Replacement> operators() {
                                {"_softmax_backward_data", softmax_backward<false>},
                                {"_log_softmax_backward_data", softmax_backward<true>}};
   for (const auto& one : elementwise_operators()) all.push_back(one);
-  for (auto& one : all) {
-    one.forget = Prepared::forget;
-    one.backend = "onednn";
-  }
+  for (auto& one : all) one.backend = "onednn";
   return all;
 }
 

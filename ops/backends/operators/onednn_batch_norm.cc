@@ -5,14 +5,14 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sub.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 #include "ops/core/call_args.h"
 
 namespace fathom::ops::onednn {
 
 /// native_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, epsilon) gives
 /// {y, mean, 1 / sqrt(variance + epsilon)} of the batch.
-std::optional<Results> batch_norm(Arguments in, const CallKey& key) {
+std::optional<Results> batch_norm(Arguments in, KeptPointer& kept) {
   const at::Tensor& x = in[0].toTensor();
   const bool training = in[5].toBool();
   const double momentum = in[6].toDouble();
@@ -25,7 +25,7 @@ std::optional<Results> batch_norm(Arguments in, const CallKey& key) {
   const at::Tensor& weight = in[1].toTensor();
   const at::Tensor& running_mean = in[3].toTensor();
   const at::Tensor& running_variance = in[4].toTensor();
-  Call call(key);
+  Call call(kept);
   BatchNormProblem problem{.x = call(x),
                            .weight = call(weight),
                            .bias = call(in[2].toTensor()),
@@ -33,10 +33,9 @@ std::optional<Results> batch_norm(Arguments in, const CallKey& key) {
                            .epsilon = epsilon};
   if (!training) {
     problem.statistics = {.mean = call(running_mean), .variance = call(running_variance)};
-    if (!run(call, problem)) return {};
-    return Results{y, at::empty({0}, x.options()), at::empty({0}, x.options())};
+    return run(call, problem, {y, at::empty({0}, x.options()), at::empty({0}, x.options())});
   }
-  Prepared* kernel = Prepared::of(call, problem);
+  Prepared* kernel = call.kernel(problem);
   if (kernel == nullptr) return {};
   const at::Tensor mean = at::empty_like(weight);
   const at::Tensor variance = at::empty_like(weight);
@@ -49,7 +48,7 @@ std::optional<Results> batch_norm(Arguments in, const CallKey& key) {
 
 /// native_batch_norm_backward(g, x, weight, running_mean, running_var, mean, inverse_deviation,
 /// training, epsilon, output_mask) gives {dx, dweight, dbias}.
-std::optional<Results> batch_norm_backward(Arguments in, const CallKey& key) {
+std::optional<Results> batch_norm_backward(Arguments in, KeptPointer& kept) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& x = in[1].toTensor();
   const double epsilon = in[8].toDouble();
@@ -61,14 +60,14 @@ std::optional<Results> batch_norm_backward(Arguments in, const CallKey& key) {
   Results results{at::empty_like(x), at::empty_like(weight), at::empty_like(weight)};
   const at::Tensor& mean = in[5].toTensor();
   const at::Tensor variance = at::sub(in[6].toTensor().pow(-2), epsilon);
-  Call call(key);
+  Call call(kept);
   BatchNormProblem problem{.x = call(x),
                            .weight = call(weight),
                            .bias = call(weight),  // not read
                            .y = call(g),
                            .epsilon = epsilon};
   problem.gradients = {.x = call(results[0]), .weight = call(results[1]), .bias = call(results[2])};
-  Prepared* kernel = Prepared::of(call, problem);
+  Prepared* kernel = call.kernel(problem);
   if (kernel == nullptr) return {};
   kernel->run(call, {{Kernel::Part::kMean, mean}, {Kernel::Part::kVariance, variance}});
   return results;

@@ -1,4 +1,4 @@
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replaced_kernels.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addmm.h>
@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "tests/benchmarks/own_process.h"
 
@@ -23,24 +25,35 @@ using benchmarks::in_own_process;
 
 int slow_calls = 0;
 
-std::optional<Results> slow(Arguments in, const CallKey& /*key*/) {
+std::optional<Results> slow(Arguments in, KeptPointer& /*kept*/) {
   ++slow_calls;
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   return Results{at::full_like(in[0].toTensor(), 7)};
 }
 
-std::optional<Results> fast(Arguments in, const CallKey& /*key*/) {
+std::optional<Results> fast(Arguments in, KeptPointer& /*kept*/) {
   if (in[0].toTensor().numel() < 4) return {};
   return Results{at::full_like(in[0].toTensor(), 5)};
 }
 
-TEST(ReplacedOperators, RunTheFirstThatCan) {
+/// Replacements from the first line of a test on.
+struct Installed : ReplacedKernels {
+  Installed(std::vector<Replacement> replacements, Choice choice,
+            const std::vector<ChosenKernel>* recorded = nullptr)
+      : ReplacedKernels("ours", fixtures::Device::kCpu, std::move(replacements), choice) {
+    ReplacedKernels::install(recorded);
+  }
+};
+
+const std::set<std::string> kNothing;
+
+TEST(ReplacedKernels, RunTheFirstThatCan) {
   in_own_process([] {
-    replace_operators({{"cosh", fast}, {"cosh", slow}}, Choice::kFirst);
-    EXPECT_TRUE(replaced_operators().empty());
+    Installed kernels({{"cosh", fast}, {"cosh", slow}}, Choice::kFirst);
+    EXPECT_EQ(kernels.replaced(), kNothing);
     EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 20);
     EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 21);
-    EXPECT_EQ(replaced_operators(), std::set<std::string>{"cosh"});
+    EXPECT_EQ(kernels.replaced(), std::set<std::string>{"cosh"});
   });
 }
 
@@ -49,149 +62,180 @@ void call_cosh(const at::Tensor& x) {
   for (int i = 0; i < 18; ++i) at::cosh(x);
 }
 
-TEST(ReplacedOperators, TakeTurnsThenRunTheFastest) {
+TEST(ReplacedKernels, TakeTurnsThenRunTheFastest) {
   in_own_process([] {
-    replace_operators({{"cosh", slow}}, Choice::kFastest);
+    Installed kernels({{"cosh", slow}}, Choice::kFastest);
     const at::Tensor x = at::zeros({3});
     EXPECT_EQ(at::cosh(x).sum().item<double>(), 21);
     EXPECT_EQ(at::cosh(x).sum().item<double>(), 3);
-    EXPECT_TRUE(end_round().undecided);
-    EXPECT_FALSE(end_round().undecided) << "a round without calls";
+    EXPECT_TRUE(kernels.end_round().undecided);
+    EXPECT_FALSE(kernels.end_round().undecided) << "a round without calls";
     call_cosh(x);
-    EXPECT_TRUE(end_round().undecided) << "the first of these calls still were";
+    EXPECT_TRUE(kernels.end_round().undecided) << "the first of these calls still were";
     at::cosh(x);
-    EXPECT_FALSE(end_round().undecided);
+    EXPECT_FALSE(kernels.end_round().undecided);
     EXPECT_EQ(slow_calls, 11);
     at::cosh(at::ones({4}));
     EXPECT_EQ(slow_calls, 12) << "the kernels take turns at each shape";
-    end_choice(/*round=*/0);
+    kernels.end_choice(/*round=*/0);
     const int timed = slow_calls;
     EXPECT_EQ(at::cosh(x).sum().item<double>(), 3) << "LibTorch's is faster";
     EXPECT_EQ(slow_calls, timed);
-    EXPECT_TRUE(replaced_operators().empty());
+    EXPECT_EQ(kernels.replaced(), kNothing);
   });
 }
 
-TEST(ReplacedOperators, RunTheFastestSoFarBetweenTurns) {
+TEST(ReplacedKernels, RunTheFastestSoFarBetweenTurns) {
   in_own_process([] {
-    replace_operators({{"cosh", slow}}, Choice::kFastest);
+    Installed kernels({{"cosh", slow}}, Choice::kFastest);
     const at::Tensor x = at::zeros({3});
     for (int i = 0; i < 4; ++i) at::cosh(x);
     EXPECT_EQ(slow_calls, 2);
-    take_turns(false);
+    kernels.take_turns(false);
     for (int i = 0; i < 4; ++i) at::cosh(x);
     EXPECT_EQ(slow_calls, 2);
-    take_turns(true);
+    kernels.take_turns(true);
     at::cosh(x);
     EXPECT_EQ(slow_calls, 3);
   });
 }
 
-TEST(ReplacedOperators, ReturnTheChoiceOfARound) {
+TEST(ReplacedKernels, ReturnTheChoiceOfARound) {
   in_own_process([] {
-    replace_operators({{"cosh", slow}}, Choice::kFastest);
+    Installed kernels({{"cosh", slow}}, Choice::kFastest);
     at::cosh(at::zeros({3}));
     at::cosh(at::zeros({2}));
-    end_round();
+    kernels.end_round();
     at::cosh(at::zeros({3}));
     at::cosh(at::zeros({3}));
     at::cosh(at::zeros({4}));
-    end_round();
+    kernels.end_round();
     at::cosh(at::zeros({4}));
-    EXPECT_EQ(end_round().number, 2);
-    const auto kernels = end_choice(1);
-    ASSERT_EQ(kernels.size(), 2);
-    EXPECT_EQ(kernels[0].calls, 2);
-    EXPECT_EQ(kernels[1].calls, 1);
+    EXPECT_EQ(kernels.end_round().number, 2);
+    const auto chosen = kernels.end_choice(1);
+    ASSERT_EQ(chosen.size(), 2);
+    EXPECT_EQ(chosen[0].calls, 2);
+    EXPECT_EQ(chosen[1].calls, 1);
   });
 }
 
-TEST(ReplacedOperators, StayLibTorchsWhereTooFewCallsWereTimed) {
+TEST(ReplacedKernels, StayLibTorchsWhereTooFewCallsWereTimed) {
   in_own_process([] {
-    replace_operators({{"cosh", fast}}, Choice::kFastest);
+    Installed kernels({{"cosh", fast}}, Choice::kFastest);
     const at::Tensor large = at::zeros({1 << 22});
     EXPECT_EQ(at::cosh(large)[0].item<double>(), 5);
-    const auto kernels = end_choice(/*round=*/0);
+    const auto chosen = kernels.end_choice(/*round=*/0);
     EXPECT_EQ(at::cosh(large)[0].item<double>(), 1);
-    EXPECT_TRUE(kernels.at(0).us.empty());
+    EXPECT_TRUE(chosen.at(0).us.empty());
   });
 }
 
-TEST(ReplacedOperators, OfAGradientStayWithTheForwardPass) {
+TEST(ReplacedKernels, OfAGradientStayWithTheForwardPass) {
   in_own_process([] {
     Replacement gradient{"sinh", fast};
     gradient.forward = "cosh";
-    replace_operators({{"cosh", fast}, gradient}, Choice::kFastest);
+    Installed kernels({{"cosh", fast}, gradient}, Choice::kFastest);
     call_cosh(at::zeros({1 << 22}));
     at::sinh(at::zeros({4}));
-    end_choice(/*round=*/0);
-    EXPECT_EQ(replaced_operators(), (std::set<std::string>{"cosh", "sinh"}));
+    kernels.end_choice(/*round=*/0);
+    EXPECT_EQ(kernels.replaced(), (std::set<std::string>{"cosh", "sinh"}));
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 20);
   });
 }
 
-TEST(ReplacedOperators, OfAGradientEndWithTheForwardPass) {
+TEST(ReplacedKernels, OfAGradientEndWithTheForwardPass) {
   in_own_process([] {
     Replacement gradient{"sinh", fast};
     gradient.forward = "cosh";
-    replace_operators({{"cosh", slow}, gradient}, Choice::kFastest);
+    Installed kernels({{"cosh", slow}, gradient}, Choice::kFastest);
     call_cosh(at::zeros({4}));
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 20);
-    end_choice(/*round=*/0);
-    EXPECT_TRUE(replaced_operators().empty());
+    kernels.end_choice(/*round=*/0);
+    EXPECT_EQ(kernels.replaced(), kNothing);
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 0);
   });
 }
 
 int forgotten = 0;
 
-TEST(ReplacedOperators, OfAGradientForgetWhatTheChoiceLeft) {
+/// Keeps something that counts when it is forgotten.
+std::optional<Results> keeping(Arguments in, KeptPointer& kept) {
+  struct Counted final : Kept {
+    ~Counted() override { ++forgotten; }
+  };
+  if (kept == nullptr) kept = std::make_unique<Counted>();
+  return fast(in, kept);
+}
+
+TEST(ReplacedKernels, OfAGradientForgetWhatTheChoiceLeft) {
   in_own_process([] {
-    Replacement gradient{"sinh", fast};
+    Replacement gradient{"sinh", keeping};
     gradient.forward = "cosh";
-    gradient.forget = [](const CallKey& /*key*/) { ++forgotten; };
-    replace_operators({{"cosh", fast}, gradient}, Choice::kFastest);
+    Installed kernels({{"cosh", fast}, gradient}, Choice::kFastest);
     call_cosh(at::zeros({4}));
     at::sinh(at::zeros({4}));
     at::sinh(at::zeros({5}));
-    end_choice(/*round=*/0);
+    kernels.end_choice(/*round=*/0);
     EXPECT_EQ(forgotten, 2);
   });
 }
 
-TEST(ReplacedOperators, FallBackToLibTorch) {
+TEST(ReplacedKernels, FallBackToLibTorch) {
   in_own_process([] {
-    replace_operators({{"cosh", fast}}, Choice::kFirst);
+    Installed kernels({{"cosh", fast}}, Choice::kFirst);
     EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 3);
-    EXPECT_TRUE(replaced_operators().empty());
+    EXPECT_EQ(kernels.replaced(), kNothing);
   });
 }
 
-TEST(ReplacedOperators, AreTakenBackWhereNoCallRanOne) {
+TEST(ReplacedKernels, AreTakenBackWhereNoCallRanOne) {
   in_own_process([] {
-    replace_operators({{"cosh", fast}, {"sinh", slow}}, Choice::kFirst);
+    Installed kernels({{"cosh", fast}, {"sinh", slow}}, Choice::kFirst);
     at::cosh(at::zeros({4}));
-    end_choice(/*round=*/0);
+    kernels.end_choice(/*round=*/0);
     EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 20);
     EXPECT_EQ(at::sinh(at::zeros({4})).sum().item<double>(), 0);
     EXPECT_EQ(slow_calls, 0);
   });
 }
 
-TEST(ReplacedOperators, AreNotTimedAfterTheChoice) {
+TEST(ReplacedKernels, EndWithTheirSet) {
   in_own_process([] {
-    replace_operators({{"cosh", fast}}, Choice::kFastest);
+    const at::Tensor x = at::zeros({4});
+    for (int i = 0; i < 2; ++i) {
+      const Installed kernels({{"cosh", keeping}}, Choice::kFirst);
+      EXPECT_EQ(at::cosh(x).sum().item<double>(), 20);
+    }
+    EXPECT_EQ(at::cosh(x).sum().item<double>(), 4);
+    EXPECT_EQ(forgotten, 2);
+  });
+}
+
+TEST(ReplacedKernels, AreInstalledOnce) {
+  in_own_process([] {
+    Installed kernels({{"cosh", slow}}, Choice::kFastest);
+    at::cosh(at::zeros({3}));
+    kernels.end_choice(/*round=*/0);
+    kernels.install(nullptr);
+    EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 3) << "LibTorch's, as chosen";
+    EXPECT_EQ(slow_calls, 1);
+  });
+}
+
+TEST(ReplacedKernels, AreNotTimedAfterTheChoice) {
+  in_own_process([] {
+    Installed kernels({{"cosh", fast}}, Choice::kFastest);
     const at::Tensor large = at::zeros({1 << 22});
     call_cosh(large);
-    end_choice(/*round=*/0);
+    kernels.end_choice(/*round=*/0);
     EXPECT_EQ(at::cosh(large)[0].item<double>(), 5) << "filling is faster than LibTorch's";
     EXPECT_EQ(at::cosh(at::zeros({1 << 23}))[0].item<double>(), 1) << "a new shape";
   });
 }
 
-TEST(ReplacedOperators, KeepTheirGradient) {
+TEST(ReplacedKernels, KeepTheirGradient) {
   in_own_process([] {
-    replace_operators({{"cosh", fast}}, Choice::kFirst);
+    Installed kernels({{"cosh", fast}}, Choice::kFirst);
     const at::Tensor x = at::zeros({4}).requires_grad_();
     at::cosh(x).sum().backward();
     EXPECT_EQ(x.grad().sum().item<double>(), 0) << "sinh(0)";
@@ -205,50 +249,50 @@ Replacement cosh_on(const char* backend, Attempt run) {
 }
 
 /// A choice with a call of cosh on `kernel`.
-std::vector<ChosenKernel> recorded(const std::string& kernel) {
+std::vector<ChosenKernel> recorded_on(const std::string& kernel) {
   return {{.op = "cosh", .call = "float[4]", .kernel = kernel, .us = {{"torch", 9}}, .calls = 3},
           {.op = "sinh", .call = "float[3]", .kernel = "slow"}};
 }
 
-TEST(ReplacedOperators, ReturnTheChoice) {
+TEST(ReplacedKernels, ReturnTheChoice) {
   in_own_process([] {
-    replace_operators({cosh_on("slow", slow), cosh_on("fast", fast)}, Choice::kFastest);
+    Installed kernels({cosh_on("slow", slow), cosh_on("fast", fast)}, Choice::kFastest);
     call_cosh(at::zeros({2}));
     call_cosh(at::zeros({1 << 22}));
-    const auto kernels = end_choice(/*round=*/0);
+    const auto chosen = kernels.end_choice(/*round=*/0);
     at::cosh(at::ones({1 << 22}));
-    ASSERT_EQ(kernels.size(), 2);
-    EXPECT_EQ(kernels[0].op, "cosh");
-    EXPECT_EQ(kernels[0].call, "float[2]");
-    EXPECT_EQ(kernels[0].kernel, "torch");
-    EXPECT_EQ(kernels[0].calls, 18);
-    EXPECT_GT(kernels[0].us.at("slow"), 3e4);
-    EXPECT_FALSE(kernels[0].us.contains("fast")) << "it has no kernel for 2 elements";
-    EXPECT_EQ(kernels[1].kernel, "fast");
-    EXPECT_EQ(kernels[1].calls, 18);
-    EXPECT_LT(kernels[1].us.at("fast"), kernels[1].us.at("torch"));
+    ASSERT_EQ(chosen.size(), 2);
+    EXPECT_EQ(chosen[0].op, "cosh");
+    EXPECT_EQ(chosen[0].call, "float[2]");
+    EXPECT_EQ(chosen[0].kernel, "torch");
+    EXPECT_EQ(chosen[0].calls, 18);
+    EXPECT_GT(chosen[0].us.at("slow"), 3e4);
+    EXPECT_FALSE(chosen[0].us.contains("fast")) << "it has no kernel for 2 elements";
+    EXPECT_EQ(chosen[1].kernel, "fast");
+    EXPECT_EQ(chosen[1].calls, 18);
+    EXPECT_LT(chosen[1].us.at("fast"), chosen[1].us.at("torch"));
   });
 }
 
-TEST(ReplacedOperators, RepeatARecordedChoice) {
+TEST(ReplacedKernels, RepeatARecordedChoice) {
   in_own_process([] {
-    const auto kernels = recorded("slow");
-    replace_operators({cosh_on("slow", slow)}, Choice::kFastest, &kernels);
+    const auto recorded = recorded_on("slow");
+    Installed kernels({cosh_on("slow", slow)}, Choice::kFastest, &recorded);
     EXPECT_EQ(at::cosh(at::zeros({4})).sum().item<double>(), 28) << "though LibTorch's is faster";
     EXPECT_EQ(slow_calls, 1) << "it takes no turns";
     EXPECT_EQ(at::cosh(at::zeros({3})).sum().item<double>(), 3) << "a call that is not recorded";
-    EXPECT_FALSE(end_round().undecided);
-    const auto chosen = end_choice(/*round=*/0);
+    EXPECT_FALSE(kernels.end_round().undecided);
+    const auto chosen = kernels.end_choice(/*round=*/0);
     ASSERT_EQ(chosen.size(), 1);
     EXPECT_EQ(chosen[0].calls, 1);
     EXPECT_EQ(chosen[0].us.at("torch"), 9);
   });
 }
 
-TEST(ReplacedOperators, RefuseARecordedKernelThatIsNotThere) {
+TEST(ReplacedKernels, RefuseARecordedKernelThatIsNotThere) {
   in_own_process([] {
-    const auto kernels = recorded("onednn");
-    replace_operators({cosh_on("slow", slow)}, Choice::kFastest, &kernels);
+    const auto recorded = recorded_on("onednn");
+    Installed kernels({cosh_on("slow", slow)}, Choice::kFastest, &recorded);
     EXPECT_THROW(at::cosh(at::zeros({4})), std::runtime_error);
   });
 }
@@ -278,22 +322,22 @@ TEST(CallText, DiffersWhereTheKeyDoes) {
 
 TEST(NativeOperators, LeaveToLibTorchWhatItBroadcastsOrRefuses) {
   in_own_process([] {
-    replace_operators(native_operators(), Choice::kFirst);
+    Installed kernels(native_operators(), Choice::kFirst);
     const at::Tensor x = at::ones({2, 3});
     const at::Tensor weight = at::ones({40, 3});
     EXPECT_EQ(at::addmm(at::ones({1}), x, weight.t()).sum().item<double>(), 2 * 40 * 4);
-    EXPECT_TRUE(replaced_operators().empty());
+    EXPECT_EQ(kernels.replaced(), kNothing);
     EXPECT_THROW(at::mm(at::ones({2, 4}), weight.t()), c10::Error);
     at::addmm(at::ones({40}), x, weight.t());
-    EXPECT_EQ(replaced_operators(), std::set<std::string>{"addmm"});
+    EXPECT_EQ(kernels.replaced(), std::set<std::string>{"addmm"});
   });
 }
 
-std::optional<Results> no_norm(Arguments /*in*/, const CallKey& /*key*/) { return {}; }
+std::optional<Results> no_norm(Arguments /*in*/, KeptPointer& /*kept*/) { return {}; }
 
-TEST(ReplacedOperators, RunACallOnceWhileTheyTakeTurns) {
+TEST(ReplacedKernels, RunACallOnceWhileTheyTakeTurns) {
   in_own_process([] {
-    replace_operators({{"native_batch_norm", no_norm}}, Choice::kFastest);
+    Installed kernels({{"native_batch_norm", no_norm}}, Choice::kFastest);
     const at::Tensor mean = at::zeros({2});
     const at::Tensor x = at::ones({3, 2, 4, 4});
     at::native_batch_norm(x, at::ones({2}), at::zeros({2}), mean, at::ones({2}), true, 0.5, 1e-5);

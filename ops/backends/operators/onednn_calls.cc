@@ -1,12 +1,18 @@
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 
 #include <ATen/ops/empty.h>
-
-#include <algorithm>
 
 #include "ops/backends/onednn/library.h"
 
 namespace fathom::ops::onednn {
+namespace {
+
+/// The kernels of a call, by part; null where oneDNN has none.
+struct PreparedParts final : Kept {
+  std::map<int64_t, std::unique_ptr<Prepared>> parts;
+};
+
+}  // namespace
 
 bool is_readable(const at::Tensor& tensor) {
   const bool known =
@@ -19,26 +25,17 @@ at::Tensor image_like(const at::Tensor& other, c10::IntArrayRef sizes) {
   return at::empty(sizes, other.options(), other.suggest_memory_format());
 }
 
-Prepared* Prepared::of(const Call& call, const Problem& problem) {
-  const auto [place, added] = all().try_emplace(call.key());
-  Prepared& one = place->second;
+Prepared* Call::kernel(const Problem& problem) {
+  if (kept_ == nullptr) kept_ = std::make_unique<PreparedParts>();
+  const auto [place, added] = static_cast<PreparedParts&>(*kept_).parts.try_emplace(part_);
   if (added) {
     try {
-      one.kernel_ = onednn::kernel(problem);
-      one.memory_ = call.memory();
+      place->second = std::make_unique<Prepared>(onednn::kernel(problem), *this);
     } catch (const NotSupported&) {
-      one.kernel_ = nullptr;
+      place->second = nullptr;
     }
   }
-  return one.kernel_ == nullptr ? nullptr : &one;
-}
-
-void Prepared::forget(const CallKey& key) {
-  const auto is_part = [&](const CallKey& other) {
-    return other.size() == key.size() + 1 && std::equal(key.begin(), key.end(), other.begin());
-  };
-  auto place = all().lower_bound(key);
-  while (place != all().end() && is_part(place->first)) place = all().erase(place);
+  return place->second.get();
 }
 
 void Prepared::run(const Call& call,
@@ -54,15 +51,11 @@ void Prepared::run(const Call& call,
   kernel_->run_over(from, to);
 }
 
-std::map<CallKey, Prepared>& Prepared::all() {
-  static std::map<CallKey, Prepared> kernels;
-  return kernels;
-}
-
-bool run(const Call& call, const Problem& problem) {
-  Prepared* kernel = Prepared::of(call, problem);
-  if (kernel != nullptr) kernel->run(call);
-  return kernel != nullptr;
+std::optional<Results> run(Call& call, const Problem& problem, Results results) {
+  Prepared* kernel = call.kernel(problem);
+  if (kernel == nullptr) return {};
+  kernel->run(call);
+  return results;
 }
 
 }  // namespace fathom::ops::onednn

@@ -1,4 +1,4 @@
-#include "ops/backends/call_key.h"
+#include "ops/backends/operators/call_key.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
@@ -78,8 +78,8 @@ std::string text_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-CallKey key_of(int64_t op, Arguments in) {
-  CallKey key{op, at::get_num_threads()};
+CallKey key_of(Arguments in) {
+  CallKey key{at::get_num_threads()};
   Memory memory;
   for (const auto& value : in) add(key, value, memory);
   return key;

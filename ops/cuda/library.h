@@ -5,15 +5,22 @@
 #include "ops/core/backend.h"
 #include "ops/core/kernel.h"
 #include "ops/core/problem.h"
-#include "ops/kernels/cuda/fused_clip.h"
-#include "ops/kernels/cuda/fused_update.h"
-#include "ops/kernels/cuda/graphs.h"
-#include "ops/kernels/cuda/local_response_norm.h"
-#include "ops/kernels/cuda/lstm_gates.h"
-#include "ops/kernels/cuda/nms.h"
-#include "ops/kernels/cuda/roi_align.h"
 
 namespace fathom::ops {
+
+// The calls of the kernels, in ops/kernels/cuda, and of graphs.h.
+struct CaptureCall;
+struct FusedClip;
+struct FusedUpdate;
+struct LstmGatesCall;
+struct NmsCall;
+struct ResponseNorm;
+struct RoiAlignCall;
+template <typename S>
+struct LstmGatesBackward;
+template <typename S>
+struct LstmGatesForward;
+class CudaGraphs;
 
 /// A GPU and its software. Versions are numbers in CUDA's format: 13000 is 13.0; of cuBLAS 130100
 /// is 13.1.0.
@@ -44,9 +51,6 @@ struct VendorCall {
   void* stream;  ///< cudaStream_t on which it runs
 };
 
-/// Throws NotSupported where the library does not support the problem.
-std::unique_ptr<Kernel> make_vendor_kernel(const VendorCall& call);
-
 /// The functions of libfathom_cuda.so, for a program that does not link CUDA's libraries. One
 /// compiler builds both, so C++ objects and exceptions pass between them. Where CUDA reports an
 /// error, functions without an error text throw OutOfMemory or std::runtime_error.
@@ -76,6 +80,7 @@ struct CudaLibrary {
   const char* (*fused_update)(const FusedUpdate& call);
   // See graphs.h.
   std::unique_ptr<CudaGraphs> (*capture_graphs)(const CaptureCall& call);
+  /// Throws NotSupported where the library does not support the problem.
   std::unique_ptr<Kernel> (*make_vendor_kernel)(const VendorCall& call);
 };
 

@@ -1,6 +1,6 @@
 #include <ATen/ops/empty_like.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 
 namespace fathom::ops::onednn {
 namespace {
@@ -15,23 +15,21 @@ std::array<float, 2> constants(Kind kind, Arguments in, std::size_t first) {
 
 /// relu(x), sigmoid(x), tanh(x), hardtanh(x, min, max), and in place relu_(x), ....
 template <Kind kind, bool in_place>
-std::optional<Results> activation(Arguments in, const CallKey& key) {
+std::optional<Results> activation(Arguments in, KeptPointer& kept) {
   const at::Tensor& x = in[0].toTensor();
   if (!is_readable(x)) return {};
   const at::Tensor y = in_place ? x : at::empty_like(x);
-  Call call(key);
-  if (!run(call,
-           UnaryProblem{
-               .kind = kind, .x = call(x), .y = call(y), .constants = constants(kind, in, 1)})) {
-    return {};
-  }
-  return Results{y};
+  Call call(kept);
+  return run(
+      call,
+      UnaryProblem{.kind = kind, .x = call(x), .y = call(y), .constants = constants(kind, in, 1)},
+      {y});
 }
 
 /// threshold_backward(g, y, threshold) of ReLU, hardtanh_backward(g, y, min, max), where y may be
 /// x, sigmoid_backward(g, y), tanh_backward(g, y).
 template <Kind kind>
-std::optional<Results> activation_backward(Arguments in, const CallKey& key) {
+std::optional<Results> activation_backward(Arguments in, KeptPointer& kept) {
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& y = in[1].toTensor();
   if (!is_readable(g) || !is_readable(y) || g.strides() != y.strides() ||
@@ -40,15 +38,14 @@ std::optional<Results> activation_backward(Arguments in, const CallKey& key) {
   }
   if (kind == Kind::kRelu && !in[2].toScalar().equal(0)) return {};
   const at::Tensor dx = at::empty_like(y);
-  Call call(key);
+  Call call(kept);
   UnaryProblem problem{.kind = kind,
                        .x = call(y),
                        .y = call(g),
                        .constants = constants(kind, in, 2),
                        .x_is_result = true};
   problem.dx = call(dx);
-  if (!run(call, problem)) return {};
-  return Results{dx};
+  return run(call, problem, {dx});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "ops/backends/timed_kernels.h"
+#include "ops/backends/operators/timed_kernels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 #include "ops/core/call_args.h"
 #include "ops/kernels/recurrent/lstm_layers.h"
 
@@ -57,19 +57,19 @@ at::Tensor gradient_of(const at::Tensor& result, const c10::IValue& gradient) {
 
 /// mkldnn_rnn_layer(x, weights and biases, h, c, reverse, batch_sizes, mode, hidden_size,
 /// num_layers, has_biases, bidirectional, batch_first, train) gives {y, h', c', workspace}.
-std::optional<Results> lstm_layer(Arguments in, const CallKey& key) {
+std::optional<Results> lstm_layer(Arguments in, KeptPointer& kept) {
   if (!is_supported(in, in[7], in[9], in[12], in[8])) return {};
   const at::Tensor& x = in[0].toTensor();
   const at::Tensor y = at::empty({x.size(0), x.size(1), in[10].toInt()}, x.options());
   const at::Tensor h = at::empty_like(in[5].toTensor());
   const at::Tensor c = at::empty_like(in[6].toTensor());
   const at::Tensor bias = sum_of_biases(in);
-  Call call(key);
+  Call call(kept);
   const LstmProblem problem{.inputs = inputs(call, in, bias),
                             .y = call(y),
                             .last_c = call(state(c)),
                             .last_h = call(state(h))};
-  Prepared* kernel = Prepared::of(call, problem);
+  Prepared* kernel = call.kernel(problem);
   if (kernel == nullptr) return {};
   const at::Tensor workspace = at::empty({static_cast<int64_t>(kernel->workspace_bytes())},
                                          x.options().dtype(kWorkspaceType));
@@ -80,7 +80,7 @@ std::optional<Results> lstm_layer(Arguments in, const CallKey& key) {
 /// mkldnn_rnn_layer_backward(x, weights and biases, h, c, y, h', c', gradients of these three,
 /// reverse, mode, hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes,
 /// batch_first, workspace) gives the gradients of the first seven.
-std::optional<Results> lstm_layer_backward(Arguments in, const CallKey& key) {
+std::optional<Results> lstm_layer_backward(Arguments in, KeptPointer& kept) {
   const at::Tensor& workspace = in[22].toTensor();
   if (workspace.scalar_type() != kWorkspaceType) return {};  // of LibTorch's kernel
   const at::Tensor bias = sum_of_biases(in);
@@ -90,7 +90,7 @@ std::optional<Results> lstm_layer_backward(Arguments in, const CallKey& key) {
   Results made(7);
   for (const std::size_t i : {0U, 1U, 2U, 3U, 5U, 6U}) made[i] = at::empty_like(in[i].toTensor());
   made[4] = made[3];  // of both biases
-  Call call(key);
+  Call call(kept);
   LstmProblem problem{.inputs = inputs(call, in, bias),
                       .y = call(plain(g[0])),
                       .last_c = call(state(g[2])),
@@ -103,7 +103,7 @@ std::optional<Results> lstm_layer_backward(Arguments in, const CallKey& key) {
                        .input_weight = call(made[1]),
                        .recurrent_weight = call(made[2]),
                        .biases = {call(made[3])}};
-  Prepared* kernel = Prepared::of(call, problem);
+  Prepared* kernel = call.kernel(problem);
   TORCH_CHECK(kernel != nullptr, "oneDNN has an LSTM layer, but not its gradient");
   kernel->run(call, {{Kernel::Part::kWorkspace, workspace}});
   return made;

@@ -1,7 +1,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include "ops/backends/onednn_calls.h"
+#include "ops/backends/operators/onednn_calls.h"
 #include "ops/core/call_args.h"
 #include "ops/core/pool_windows.h"
 
@@ -32,10 +32,10 @@ at::MemoryFormat memory_format(const at::Tensor& x, const at::Tensor& w) {
 }
 
 /// Computes what `writes` says; bias may be undefined.
-bool convolve(const CallKey& key, ConvolutionProblem::Writes writes, const at::Tensor& x,
+bool convolve(KeptPointer& kept, ConvolutionProblem::Writes writes, const at::Tensor& x,
               const at::Tensor& w, const at::Tensor& y, const at::Tensor& bias,
               const ConvolutionArguments& how) {
-  Call call(key, static_cast<int64_t>(writes));
+  Call call(kept, static_cast<int64_t>(writes));
   ConvolutionProblem problem{.writes = writes,
                              .x = call(x),
                              .w = call(w),
@@ -46,13 +46,13 @@ bool convolve(const CallKey& key, ConvolutionProblem::Writes writes, const at::T
                              .dilation = how.dilation,
                              .groups = how.groups};
   if (bias.defined()) problem.bias = call(bias);
-  return run(call, problem);
+  return run(call, problem, {}).has_value();
 }
 
 }  // namespace
 
 /// convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups).
-std::optional<Results> convolution(Arguments in, const CallKey& key) {
+std::optional<Results> convolution(Arguments in, KeptPointer& kept) {
   const at::Tensor& x = in[0].toTensor();
   const at::Tensor& w = in[1].toTensor();
   const at::Tensor bias = given(in[2]) ? in[2].toTensor() : at::Tensor();
@@ -66,13 +66,13 @@ std::optional<Results> convolution(Arguments in, const CallKey& key) {
   Sizes sizes = windows.output(x.sizes().vec());
   sizes[1] = w.size(0);
   const at::Tensor y = at::empty(sizes, x.options(), memory_format(x, w));
-  if (!convolve(key, ConvolutionProblem::Writes::kY, x, w, y, bias, *how)) return {};
+  if (!convolve(kept, ConvolutionProblem::Writes::kY, x, w, y, bias, *how)) return {};
   return Results{y};
 }
 
 /// convolution_backward(g, x, weight, bias_sizes, stride, padding, dilation, transposed,
 /// output_padding, groups, output_mask) gives {dx, dweight, dbias}.
-std::optional<Results> convolution_backward(Arguments in, const CallKey& key) {
+std::optional<Results> convolution_backward(Arguments in, KeptPointer& kept) {
   using enum ConvolutionProblem::Writes;
   const at::Tensor& g = in[0].toTensor();
   const at::Tensor& x = in[1].toTensor();
@@ -84,12 +84,12 @@ std::optional<Results> convolution_backward(Arguments in, const CallKey& key) {
   Results results(3);
   if (wanted[0]) {
     results[0] = at::empty_like(x, memory_format(x, w));
-    if (!convolve(key, kX, results[0], w, g, {}, *how)) return {};
+    if (!convolve(kept, kX, results[0], w, g, {}, *how)) return {};
   }
   if (wanted[1] || wanted[2]) {
     results[1] = at::empty_like(w, memory_format(x, w));
     if (wanted[2]) results[2] = at::empty({w.size(0)}, w.options());
-    if (!convolve(key, kW, x, results[1], g, results[2], *how)) return {};
+    if (!convolve(kept, kW, x, results[1], g, results[2], *how)) return {};
   }
   return results;
 }

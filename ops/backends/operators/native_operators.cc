@@ -1,7 +1,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
-#include "ops/backends/replaced_operators.h"
+#include "ops/backends/operators/replacement.h"
 #include "ops/core/call_args.h"
 #include "ops/kernels/decode_attention.h"
 #include "ops/kernels/skinny_linear.h"
@@ -25,19 +25,19 @@ std::optional<Results> few_rows(const at::Tensor& x, const at::Tensor& transpose
 }
 
 /// addmm(bias, x, weight, beta, alpha).
-std::optional<Results> few_rows_addmm(Arguments in, const CallKey& /*key*/) {
+std::optional<Results> few_rows_addmm(Arguments in, KeptPointer& /*kept*/) {
   const at::Tensor& bias = in[0].toTensor();
   if (!in[3].toScalar().equal(1) || !in[4].toScalar().equal(1)) return {};
   return few_rows(in[1].toTensor(), in[2].toTensor(), bias);
 }
 
 /// mm(x, weight).
-std::optional<Results> few_rows_mm(Arguments in, const CallKey& /*key*/) {
+std::optional<Results> few_rows_mm(Arguments in, KeptPointer& /*kept*/) {
   return few_rows(in[0].toTensor(), in[1].toTensor(), {});
 }
 
 /// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout, causal, mask, scale) of one query.
-std::optional<Results> one_query(Arguments in, const CallKey& /*key*/) {
+std::optional<Results> one_query(Arguments in, KeptPointer& /*kept*/) {
   const at::Tensor& q = in[0].toTensor();
   if (at::GradMode::is_enabled() || q.dim() != 4 || q.size(2) != 1 || in[3].toDouble() != 0 ||
       in[4].toBool() || given(in[5]) || !in[6].isNone() || q.scalar_type() != at::kFloat) {

@@ -1,4 +1,4 @@
-#include "ops/kernels/cuda/graphs.h"
+#include "ops/cuda/graphs.h"
 
 #include <ATen/Context.h>
 #include <ATen/core/CachingHostAllocator.h>

@@ -1,4 +1,4 @@
-#include "ops/backends/kernel_library.h"
+#include "ops/backends/operators/kernel_library.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
@@ -21,7 +21,6 @@
 
 #include "fixtures/machine/forked_text.h"
 #include "fixtures/machine/process_end.h"
-#include "ops/backends/replaced_operators.h"
 #include "ops/core/backend.h"
 
 namespace fathom::ops {
@@ -153,12 +152,13 @@ std::string library_name(const std::string& path) {
   return name;
 }
 
-KernelSet kernel_library(const std::string& path) {
-  KernelSet set{.name = library_name(path)};
-  // dlopen() searches for a name without a folder elsewhere.
-  const std::string file = std::filesystem::absolute(path).string();
-  if (!std::ifstream(file)) throw std::runtime_error(std::strerror(errno));
-  std::istringstream lines(kernels_elsewhere(file));
+// dlopen() searches for a name without a folder elsewhere.
+KernelLibrary::KernelLibrary(const std::string& path)
+    : KernelSet(library_name(path)), file_(std::filesystem::absolute(path).string()) {}
+
+void KernelLibrary::find_operators() {
+  if (!std::ifstream(file_)) throw std::runtime_error(std::strerror(errno));
+  std::istringstream lines(kernels_elsewhere(file_));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("! ")) throw std::runtime_error("cannot be loaded: " + line.substr(2));
     std::istringstream words(line);
@@ -166,19 +166,19 @@ KernelSet kernel_library(const std::string& path) {
     std::string op;
     words >> device >> op;
     for (const auto& [known, key] : kKeys) {
-      if (device == name(known)) set.operators[known].insert(op);
+      if (device == fixtures::name(known)) add(known, op);
     }
   }
-  if (set.operators.empty()) {
+  if (operators().empty()) {
     throw std::runtime_error(
         "registers no kernel for an operator of LibTorch, expected TORCH_LIBRARY_IMPL(aten, CPU, "
         "m)");
   }
-  set.install = [file](const std::vector<ChosenKernel>* /*recorded*/) {
-    if (const std::string error = load_error(file); !error.empty())
-      throw std::runtime_error(file + ": cannot be loaded: " + error);
-  };
-  return set;
+}
+
+void KernelLibrary::install(const std::vector<ChosenKernel>* /*recorded*/) {
+  if (const std::string error = load_error(file_); !error.empty())
+    throw std::runtime_error(file_ + ": cannot be loaded: " + error);
 }
 
 }  // namespace fathom::ops

@@ -1,4 +1,4 @@
-#include "ops/kernels/cuda/cached_memory.h"
+#include "ops/cuda/cached_memory.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>
 

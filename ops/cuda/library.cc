@@ -1,4 +1,4 @@
-#include "ops/kernels/cuda/library.h"
+#include "ops/cuda/library.h"
 
 #include <dlfcn.h>
 
