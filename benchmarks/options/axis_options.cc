@@ -51,8 +51,7 @@ OptionValue kernels() {
       try {
         // A file that is missing is missing under any name.
         if (!std::ifstream(path)) throw std::runtime_error(std::strerror(errno));
-        options.axes.library =
-            std::make_shared<const ops::KernelSet>(ops::KernelSet{.name = ops::library_name(path)});
+        options.axes.library = std::make_shared<ops::KernelLibrary>(path);
       } catch (const std::runtime_error& error) {
         throw UsageError(flag + "=" + path + ": " + error.what());
       }
