@@ -81,6 +81,7 @@ def test_fields_that_the_code_names_are_documented():
     entries |= {
         f"machine_{key}" for key in in_code(r'MachineFact\{\s*"(\w+)"', "benchmarks/machine")
     }
+    entries |= in_code(r'context = \{(?:\.key = )?"(\w+)"', "benchmarks/options")
     entries |= in_code(r'"(ab_\w+)"', "results/fathom_ab")
     assert {"cudnn", "rom", "machine_governor", "ab_id"} <= entries
     for field in entries:

@@ -43,6 +43,7 @@ GOOD = gzip.compress(json.dumps(made_up.document(workloads=("memnet",))).encode(
         (GOOD[:10] + b"\xff" * 50 + GOOD[60:], "Error -3"),
         (b'{"context": {}}', "Not a gzipped file"),
     ],
+    ids=["cut", "another CRC", "other bytes", "not packed"],
 )
 def test_a_broken_gzip_file_is_refused(tmp_path, data, found):
     file = tmp_path / "run.json.gz"
