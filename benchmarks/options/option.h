@@ -48,7 +48,7 @@ struct Exclusion {
 
 /// What the program does because of an option, beside the option's own purpose.
 struct OptionRules {
-  std::string_view token = "";  ///< the key of its values in the names of rows, as in "/batch:8/"
+  std::string_view token = {};  ///< the key of its values in the names of rows, as in "/batch:8/"
   std::vector<Exclusion> excludes = {};
   void (*imply)(Options&) = nullptr;  ///< sets what the option implies
   /// Why the value fits neither this machine nor this build nor the other options: what follows the

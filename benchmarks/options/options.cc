@@ -35,11 +35,11 @@ std::vector<std::string> take_arguments(int argc, char** argv, Options& options)
 void refuse_missing_value(const std::string& argument) {
   const std::string flag = argument.substr(0, argument.find('='));
   if (argument.size() > flag.size() + 1) return;
-  for (const auto& option : option_table()) {
-    if (option.flag == flag && !option.value.text.empty()) {
-      throw UsageError(flag + ": found no value, expected " + flag + "=" + option.value.text);
-    }
-  }
+  const auto& table = option_table();
+  const auto option =
+      std::find_if(table.begin(), table.end(), [&](const Option& one) { return one.flag == flag; });
+  if (option == table.end() || option->value.text.empty()) return;
+  throw UsageError(flag + ": found no value, expected " + flag + "=" + option->value.text);
 }
 
 /// Reads our arguments into the fields of their options.
@@ -105,17 +105,18 @@ std::string subject(const Option& option, const Options& options) {
   return option.flag + (has_default ? '=' + option.value.words(options)[0] : "");
 }
 
-/// Throws UsageError for an option that another one excludes.
-void refuse_excluded(const Options& options) {
-  for (const auto& option : option_table()) {
-    // What another option implies is excluded by that one.
-    const bool implied = !option.is_ranks() && !options.was_typed(option.flag);
-    if (implied || !has_effect(option, options)) continue;
-    for (const auto& [flag, why] : option.rules.excludes) {
-      if (is_given(flag, options))
-        throw UsageError(subject(option, options) + ": not together with " + flag + ", " + why);
-    }
-  }
+/// Throws UsageError where an option that has an effect excludes another one.
+void refuse_excluded(const Option& option, const Options& options) {
+  // What another option implies is excluded by that one.
+  const bool implied = !option.is_ranks() && !options.was_typed(option.flag);
+  if (implied || !has_effect(option, options)) return;
+  const auto& others = option.rules.excludes;
+  const auto other = std::find_if(others.begin(), others.end(), [&](const Exclusion& one) {
+    return is_given(one.flag, options);
+  });
+  if (other == others.end()) return;
+  throw UsageError(subject(option, options) + ": not together with " + other->flag + ", " +
+                   other->why);
 }
 
 }  // namespace
@@ -137,7 +138,7 @@ Options parse_options(int argc, char** argv, const std::optional<fixtures::Place
   for (const auto& option : option_table()) {
     if (option.is_ranks()) forget_lone_launcher(option, options);
   }
-  refuse_excluded(options);
+  for (const auto& option : option_table()) refuse_excluded(option, options);
   return options;
 }
 

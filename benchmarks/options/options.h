@@ -59,12 +59,12 @@ struct Axes {
   std::vector<double> batch_scales{1};  ///< factors on the default batch, used without `batches`
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
-  std::vector<Cache> caches{Cache::kHot};         ///< of op rows
+  std::vector<Cache> caches{Cache::kHot};       ///< of op rows
   std::shared_ptr<ops::KernelLibrary> library;  ///< the user's kernels; null: none
-  bool keep_unreplaced = false;                   ///< times rows whose kernels replace nothing
-  std::string shapes;                             ///< file with the user's own op shapes
-  std::optional<fixtures::Place> place;           ///< under a launcher
-  std::size_t gpus = 0;                           ///< of this host, for its ranks
+  bool keep_unreplaced = false;                 ///< times rows whose kernels replace nothing
+  std::string shapes;                           ///< file with the user's own op shapes
+  std::optional<fixtures::Place> place;         ///< under a launcher
+  std::size_t gpus = 0;                         ///< of this host, for its ranks
 };
 
 /// Under which conditions a row is measured.
