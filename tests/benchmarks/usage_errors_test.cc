@@ -110,7 +110,8 @@ TEST(UsageErrors, NameTheExcludedOptionAndTheReason) {
     for (const auto& [flag, why] : option.rules.excludes) {
       const std::string found = refusal({typed(option.flag), typed(flag)});
       EXPECT_TRUE(found.starts_with(option.flag)) << found;
-      const std::string expected = ": not together with " + flag + ", " + why;
+      const auto expected =
+          std::string(": not together with ").append(flag).append(", ").append(why);
       EXPECT_NE(found.find(expected), std::string::npos) << option.flag << ": " << found;
     }
   }
