@@ -125,9 +125,9 @@ std::string refused_precision(const Options& options) {
 std::string refused_backend(const Options& options) {
   const Axes& axes = options.axes;
   for (const auto backend : {Backend::kCublas, Backend::kCudnn}) {
+    if (!holds(axes.backends, backend)) continue;  // looking for a GPU starts CUDA
     const std::string refusal = refused_without_gpu(options);
-    if (holds(axes.backends, backend) && !refusal.empty())
-      return "=" + std::string(name(backend)) + refusal;
+    if (!refusal.empty()) return "=" + std::string(name(backend)) + refusal;
   }
   if (!holds(axes.backends, Backend::kOneDnn)) return {};
   if (!holds(axes.devices, Device::kCpu))
@@ -167,10 +167,6 @@ void imply_of_study(Options& options) {
   if (options.recording.samples.empty() && !options.out.empty() &&
       fixtures::is_plain_file(options.out))
     options.recording.samples = options.out + ".samples.jsonl";
-}
-
-std::string refused_study(const Options& options) {
-  return options.out.empty() ? ": needs --benchmark_out=FILE, in JSON" : "";
 }
 
 }  // namespace
@@ -256,7 +252,7 @@ OptionGroup axis_options() {
                            "it measures the memory of the steps that its figures need"},
                           {"--fathom_shapes", "its op shapes are those of the workloads"}},
              .imply = imply_of_study,
-             .refusal = refused_study,
+             .refusal = refused_without_out,
              .context = {"fathom_study", kRun},
              .own_process = kNothing}},
            {"--fathom_explain",

@@ -21,9 +21,9 @@ enum class ContextField {
   kDescription,  ///< nobody compares it
 };
 
-/// How the value of an option is read from the command line into its field, and told.
+/// How the value of an option is read from the command line into its field, and its words.
 struct OptionValue {
-  enum class Kind { kFlag, kChoice, kList, kOther };
+  enum class Kind { kFlag, kChoice, kOther };
 
   Kind kind;
   std::string text;  ///< in --help: "LIST"; empty for a flag
@@ -57,14 +57,13 @@ struct OptionRules {
   /// A file that it names.
   enum class File { kNone, kInput, kOutput } file = File::kNone;
   OptionContext context = {};
-  /// What a row's own process gets of it: what was typed, the same only where it has an effect (in
-  /// rows with ranks, in rows of backend:tuned), the value in the row's name, or nothing.
+  /// What a row's own process gets of it.
   enum class OwnProcess {
     kAsTyped,
-    kOfRanks,
-    kOfTuned,
-    kValueOfRow,
-    kNothing
+    kOfRanks,     ///< as typed, if the row has ranks; without them it would be refused
+    kOfTuned,     ///< as typed, if the row is of backend:tuned; in others it would be refused
+    kValueOfRow,  ///< the value in the row's name, typed or not
+    kNothing,
   } own_process = OwnProcess::kAsTyped;
 };
 

@@ -29,4 +29,8 @@ std::string refused_without_ranks(const Options& options) {
   return options.axes.ranks.empty() ? ": needs --fathom_ranks or a launcher" : "";
 }
 
+std::string refused_without_out(const Options& options) {
+  return options.out.empty() ? ": needs --benchmark_out=FILE, in JSON" : "";
+}
+
 }  // namespace fathom::benchmarks

@@ -128,7 +128,7 @@ OptionValue choice(Field Part::*member, Names names) {
 /// A list with commas: `convert` makes an element of what was typed, which `check` accepts.
 template <typename Typed, typename Field, typename Part, typename Convert>
 OptionValue list(Field Part::*member, const CLI::Validator& check, Convert convert) {
-  return {OptionValue::Kind::kList, "LIST",
+  return {OptionValue::Kind::kOther, "LIST",
           [=](CLI::App& app, const std::string& flag, Options& options) {
             const auto set = [=, &options](const std::vector<Typed>& typed) {
               Field& field = part_of<Part>(options).*member;
@@ -162,5 +162,8 @@ std::string refused_without_gpu(const Options& options);
 
 /// A refusal of what only ranks have.
 std::string refused_without_ranks(const Options& options);
+
+/// A refusal of what needs a JSON file of results.
+std::string refused_without_out(const Options& options);
 
 }  // namespace fathom::benchmarks

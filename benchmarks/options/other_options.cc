@@ -23,10 +23,6 @@ std::string keeps_samples(const Options& options) {
   return options.recording.samples.empty() ? "off" : "on";
 }
 
-std::string refused_resume(const Options& options) {
-  return options.out.empty() ? ": needs --benchmark_out=FILE, in JSON" : "";
-}
-
 std::string refused_isolate(const Options& options) {
   if (!options.axes.place) return {};
   const std::string& launcher = options.axes.place->launcher;
@@ -81,7 +77,7 @@ OptionGroup robustness_options() {
       {{"--fathom_resume",
         "keeps the rows in the --benchmark_out file and runs the others",
         flag(&Options::resume),
-        {.refusal = refused_resume, .own_process = kNothing}},
+        {.refusal = refused_without_out, .own_process = kNothing}},
        {"--fathom_isolate",
         "runs each row in its own process: a crash or a hang ends only it",
         flag(&Options::isolate),
