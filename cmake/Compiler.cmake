@@ -15,6 +15,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set_property(CACHE CMAKE_BUILD_TYPE PROPERTY VALUE RelWithDebInfo)
 endif()
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+# Square roots and comparisons in loops are vectorized only without errno and floating-point traps. LibTorch has both flags.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno> $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
 
 find_program(CCACHE ccache)
 if(CCACHE)  # it fails where it cannot write its cache, as in a container for a user without a home folder

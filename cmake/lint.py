@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""cmake/lint.py BUILD [SINCE]: runs clang-tidy on our sources in a built tree, except unchanged clean ones.
+"""cmake/lint.py BUILD [SINCE]: runs clang-tidy on our sources in a configured tree, except unchanged clean ones.
 
 With SINCE, a file that holds a commit, only on what differs from this commit: changed sources, and one source for each
 changed header that it includes. All sources where git does not know the commit, or where clang-tidy's options differ.
 
-clang-tidy compiles without the precompiled headers, so a missing #include is an error. The cache
-key of a source is a hash of clang-tidy's version and options, the compile command, and the contents
-of all files that the compiler read, which Ninja records. Keys of clean sources are stored in
+BUILD is of the preset lint, which has no precompiled headers, so a missing #include is an error. The cache
+key of a source is a hash of clang-tidy's options, the pinned versions, the compile command, and the repository's
+files that the source includes. Keys of clean sources are stored in
 ~/.cache/fathom_bench/lint, which all clones of the repository share.
 """
 
@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import pathlib
-import shlex
+import re
 import subprocess
 import sys
 import time
@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).resolve()
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
 CLEAN_MARKS = CACHE / "fathom_bench/lint"
+PINS = sorted(ROOT.glob("cmake/wheels/*.txt"))  # versions of clang-tidy and of the libraries
 KEPT_DAYS = 60  # after the last use
 
 
@@ -41,79 +42,45 @@ def without_paths(text):
     return text.replace(str(DEPENDENCIES), "<deps>").replace(str(ROOT), "<root>")
 
 
-def without_precompiled_header(words):
-    """The words of a compile command, without those that name a precompiled header."""
-    left = iter(words)
-    return [
-        word for word in left if word != "-Winvalid-pch" and (word != "-include" or not next(left))
-    ]
+@functools.cache
+def text_of(path):
+    return path.read_text(errors="surrogateescape")
 
 
 @functools.cache
-def digest(path):
-    text = path.read_text(errors="surrogateescape")
-    return hashlib.sha256(without_paths(text).encode(errors="surrogateescape")).hexdigest()
+def includes(path):
+    """The files of the repository that a file includes; not those that CMake generates."""
+    names = re.findall(r'^#include "(.+)"', text_of(path), re.MULTILINE)
+    return {ROOT / name for name in names if (ROOT / name).exists()}
 
 
-class Tree:
-    """A build tree of Ninja."""
+@functools.cache
+def files_read(source):
+    """A source and all headers of the repository that it includes, also in headers."""
+    found = set()
+    left = {source}
+    while left:
+        found |= left
+        left = set().union(*map(includes, left)) - found
+    return found
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.commands = {}  # source -> compile commands
-        for entry in json.loads((folder / "compile_commands.json").read_text()):
-            source = pathlib.Path(entry["file"])
-            if (
-                source.suffix == ".cc"
-                and source.is_relative_to(ROOT)
-                and folder not in source.parents
-            ):
-                self.commands.setdefault(source, []).append(entry["command"])
-        self.read = {}  # object -> files that the compiler read
-        target = None
-        for line in output("ninja", "-C", folder, "-t", "deps").splitlines():
-            if line.startswith(" "):
-                self.read[target].append(line.strip())
-            elif line:
-                target = line.partition(":")[0]
-                self.read[target] = []
 
-    def without_precompiled_headers(self):
-        """Writes compile commands without precompiled headers and returns their folder."""
-        folder = self.folder / "lint"
-        folder.mkdir(exist_ok=True)
-        commands = [
-            {
-                "directory": str(self.folder),
-                "file": str(source),
-                "command": shlex.join(without_precompiled_header(shlex.split(command))),
-            }
-            for source, commands in self.commands.items()
-            for command in commands
-        ]
-        (folder / "compile_commands.json").write_text(json.dumps(commands))
-        return folder
+def commands_of(build):
+    """The compile commands of our sources."""
+    commands = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        if source.suffix == ".cc" and source.is_relative_to(ROOT) and build not in source.parents:
+            commands.setdefault(source, []).append(entry["command"])
+    return commands
 
-    def files_read(self, command):
-        """The files that a command reads, with its precompiled header's; empty if unknown."""
-        words = shlex.split(command)
-        outputs = {words[i + 1] for i, word in enumerate(words) if word == "-o"}
-        outputs |= {f"{words[i + 1]}.gch" for i, word in enumerate(words) if word == "-include"}
-        targets = {os.path.relpath(self.folder / name, self.folder) for name in outputs}
-        if not targets <= self.read.keys():
-            return []
-        return {self.folder / name for target in targets for name in self.read[target]}
 
-    def key(self, source, tool):
-        """The cache key of a source, or None if the files that it reads are unknown."""
-        parts = [tool]
-        for command in self.commands[source]:
-            files = self.files_read(command)
-            if not files:
-                return None
-            parts.append(without_paths(command))
-            parts += sorted(f"{without_paths(str(file))} {digest(file)}" for file in files)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+def key(source, commands, tool):
+    """The cache key of a source."""
+    parts = [tool, *map(without_paths, commands)]
+    for file in sorted(files_read(source)):
+        parts += [without_paths(str(file)), text_of(file)]
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 def changed_files(since):
@@ -128,17 +95,15 @@ def changed_files(since):
     )
 
 
-def differing_sources(tree, since):
+def differing_sources(sources, since):
     """The sources to check for what differs from a commit."""
     changed = changed_files(since)
-    pins = {ROOT / ".clang-tidy", ROOT / "cmake/wheels/wheels-lint.txt"}
-    if changed is None or changed & pins:
-        return set(tree.commands)
-    chosen = changed & tree.commands.keys()
+    if changed is None or changed & {ROOT / ".clang-tidy", *PINS}:
+        return sources
+    chosen = changed & sources
     covered = set()
-    for source in [*sorted(chosen), *sorted(tree.commands.keys() - chosen)]:
-        read = {file for command in tree.commands[source] for file in tree.files_read(command)}
-        headers = {pathlib.Path(os.path.normpath(file)) for file in read} & changed
+    for source in [*sorted(chosen), *sorted(sources - chosen)]:
+        headers = files_read(source) & changed
         if source in chosen or headers - covered:
             chosen.add(source)
             covered |= headers
@@ -148,35 +113,34 @@ def differing_sources(tree, since):
 def main():
     folder, *since = map(pathlib.Path, sys.argv[1:])
     (tidy,) = DEPENDENCIES.glob("lint/lib/python3*/site-packages/clang_tidy/data/bin/clang-tidy")
-    tree = Tree(folder.resolve())
+    commands = commands_of(folder.resolve())
     openmp = output("g++", "-print-file-name=include").strip()  # omp.h, after clang's own headers
     options = [f"--extra-arg=-idirafter{openmp}"]
-    tool = "\n".join([output(tidy, "--version"), (ROOT / ".clang-tidy").read_text(), *options])
+    tool = "\n".join([*options, *map(text_of, [ROOT / ".clang-tidy", *PINS])])
     CLEAN_MARKS.mkdir(parents=True, exist_ok=True)
     for clean_mark in CLEAN_MARKS.iterdir():
         if time.time() - clean_mark.stat().st_mtime > KEPT_DAYS * 86400:
             clean_mark.unlink()
 
     unchecked = {}
-    sources = differing_sources(tree, *since) if since else tree.commands
+    sources = differing_sources(commands.keys(), *since) if since else commands
     for source in sorted(sources):
-        clean_mark = CLEAN_MARKS / (tree.key(source, tool) or "unknown")
+        clean_mark = CLEAN_MARKS / key(source, commands[source], tool)
         if clean_mark.exists():
             clean_mark.touch()
         else:
             unchecked[source] = clean_mark
     unchanged = len(sources) - len(unchecked)
     say(
-        f"lint: {len(sources)} of {len(tree.commands)} files, {unchanged} are unchanged, {len(unchecked)} to check"
+        f"lint: {len(sources)} of {len(commands)} files, {unchanged} are unchanged, {len(unchecked)} to check"
     )
 
     def check(source):
         begin = time.monotonic()
-        command = [tidy, "--quiet", *options, "-p", database, source]
+        command = [tidy, "--quiet", *options, "-p", folder, source]
         result = subprocess.run(command, capture_output=True, text=True)
         return source, result, time.monotonic() - begin
 
-    database = tree.without_precompiled_headers()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         checks = [pool.submit(check, source) for source in unchecked]
@@ -187,7 +151,7 @@ def main():
             if not clean:
                 failed += 1
                 print(result.stdout + result.stderr, flush=True)
-            elif unchecked[source].name != "unknown":
+            else:
                 unchecked[source].touch()
     if failed:
         say(f"lint: {failed} files have findings")

@@ -20,8 +20,8 @@ namespace {
 using fixtures::Environment;
 using fixtures::Random;
 
-constexpr int64_t kBatch = 32;     // Fathom's
-constexpr int kStepsBefore = 256;  // played before the screen is taken
+constexpr int64_t kTransitions = 32;  // Fathom's
+constexpr int kStepsBefore = 256;     // played before the screen is taken
 
 /// Takes a random action and reads the next screen.
 class AtariStep final : public Task {
@@ -114,14 +114,14 @@ class ReplaySample final : public Task {
   explicit ReplaySample(const FixtureOptions& options)
       : random_(fixtures::seed_for(options.seed, "agent")),
         replay_(options.replay),
-        batch_(fixtures::empty_transitions(kBatch)) {
+        batch_(fixtures::empty_transitions(kTransitions)) {
     const auto environment =
         fixtures::make_environment(options.data, fixtures::seed_for(options.seed, "game"));
     fixtures::fill(*environment, replay_, random_, options.data.progress);
     // A transition reads 5 frames and writes two states of 4 frames.
     constexpr std::size_t kFrames = 3 * fixtures::kStateFrames + 1;
-    counts_.items = kBatch;
-    counts_.bytes = static_cast<double>(kBatch) * kFrames * fixtures::kFrameBytes;
+    counts_.items = kTransitions;
+    counts_.bytes = static_cast<double>(kTransitions) * kFrames * fixtures::kFrameBytes;
     counts_.counters.emplace_back("replay_frames", static_cast<double>(options.replay));
     counts_.label = environment->name();
   }

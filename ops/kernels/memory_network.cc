@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ops/core/autograd/autocast.h"
 #include "ops/core/autograd/custom_function.h"
 #include "ops/kernels/fused_composites.h"
 #include "ops/kernels/lstm_gates_rule.h"  // exponential()
@@ -26,7 +26,7 @@ constexpr int64_t kGrain = 1 << 15;  // minimum products per thread
 
 bool fuses(const at::Tensor& tensor) {
   return fused_composites() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
-         !at::autocast::is_autocast_enabled(at::kCPU);
+         !autocast_type(at::kCPU);
 }
 
 /// Minimum sentences or samples per thread, of so many products each.

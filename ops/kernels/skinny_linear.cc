@@ -1,14 +1,11 @@
 #include "ops/kernels/skinny_linear.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 
 #include <algorithm>
 
-#include "ops/core/buffer.h"
 #include "ops/kernels/lanes.h"
 #include "ops/kernels/vector_clones.h"
 
@@ -34,13 +31,13 @@ struct Layer {
 /// `outputs` outputs of all rows, from `output`, each as `parts` sums, so that no multiply-add
 /// waits for another. One output reads the weight in memory's order and prefetches what follows;
 /// several prefetch what the next tile reads.
-template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
+template <int64_t rows, int64_t outputs, int64_t parts, typename S>
 [[gnu::always_inline]] inline void run_tile(const Layer<S>& layer, int64_t output) {
-  constexpr int64_t kStep = parts * kLanes<T>;
+  constexpr int64_t kStep = parts * kLanes<float>;
   constexpr int64_t kAhead = kAheadBytes / sizeof(S);
   const S* weight = layer.weight + output * layer.inputs;
   const int64_t ahead = outputs == 1 ? kAhead : outputs * layer.inputs;
-  Lanes<T> sums[parts][rows][outputs] = {};
+  Lanes<float> sums[parts][rows][outputs] = {};
   const int64_t whole = layer.inputs / kStep * kStep;
   for (int64_t k = 0; k < whole; k += kStep) {
     FATHOM_UNROLLED
@@ -49,14 +46,15 @@ template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
     }
     FATHOM_UNROLLED
     for (int64_t part = 0; part < parts; ++part) {
-      const int64_t place = k + part * kLanes<T>;
-      Lanes<T> weights[outputs];
+      const int64_t place = k + part * kLanes<float>;
+      Lanes<float> weights[outputs];
       FATHOM_UNROLLED
-      for (int64_t j = 0; j < outputs; ++j) load<T>(weight + j * layer.inputs + place, weights[j]);
+      for (int64_t j = 0; j < outputs; ++j)
+        load<float>(weight + j * layer.inputs + place, weights[j]);
       FATHOM_UNROLLED
       for (int64_t i = 0; i < rows; ++i) {
-        Lanes<T> values;
-        load<T>(layer.x + i * layer.inputs + place, values);
+        Lanes<float> values;
+        load<float>(layer.x + i * layer.inputs + place, values);
         FATHOM_UNROLLED
         for (int64_t j = 0; j < outputs; ++j) sums[part][i][j] += weights[j] * values;
       }
@@ -66,64 +64,68 @@ template <int64_t rows, int64_t outputs, int64_t parts, typename T, typename S>
   for (int64_t i = 0; i < rows; ++i) {
     FATHOM_UNROLLED
     for (int64_t j = 0; j < outputs; ++j) {
-      Lanes<T> lanes = sums[0][i][j];
+      Lanes<float> lanes = sums[0][i][j];
       FATHOM_UNROLLED
       for (int64_t part = 1; part < parts; ++part) lanes += sums[part][i][j];
-      T total = sum<T>(lanes);
+      float total = sum<float>(lanes);
       for (int64_t k = whole; k < layer.inputs; ++k) {
-        total += static_cast<T>(layer.x[i * layer.inputs + k]) *
-                 static_cast<T>(weight[j * layer.inputs + k]);
+        total += static_cast<float>(layer.x[i * layer.inputs + k]) *
+                 static_cast<float>(weight[j * layer.inputs + k]);
       }
-      if (layer.bias != nullptr) total += static_cast<T>(layer.bias[output + j]);
+      if (layer.bias != nullptr) total += static_cast<float>(layer.bias[output + j]);
       layer.y[i * layer.outputs + output + j] = static_cast<S>(total);
     }
   }
 }
 
-/// The outputs from `begin` to `end` of at most `rows` rows. One output at a time reads the weight
-/// in memory's order; three share what they read of rows that do not stay in the L1 cache.
-template <int64_t rows, typename T, typename S>
-[[gnu::always_inline]] inline void run_rows(const Layer<S>& layer, int64_t begin, int64_t end) {
-  if constexpr (rows > 1) {
-    if (layer.rows < rows) return run_rows<rows - 1, T>(layer, begin, end);
-  }
+/// The outputs from `begin` to `end`. One output at a time reads the weight in memory's order;
+/// three share what they read of rows that do not stay in the L1 cache.
+template <int64_t rows, typename S>
+FATHOM_VECTOR_CLONES void run_rows(const Layer<S>& layer, int64_t begin, int64_t end) {
   int64_t output = begin;
   if (rows * layer.inputs * static_cast<int64_t>(sizeof(S)) > kL1Bytes) {
-    for (; output + 3 <= end; output += 3) run_tile<rows, 3, 1, T>(layer, output);
+    for (; output + 3 <= end; output += 3) run_tile<rows, 3, 1>(layer, output);
   }
-  for (; output < end; ++output) run_tile<rows, 1, 2, T>(layer, output);
+  for (; output < end; ++output) run_tile<rows, 1, 2>(layer, output);
 }
 
-template <typename T, typename S>
-FATHOM_VECTOR_CLONES void run_outputs(const Layer<S>& layer, int64_t begin, int64_t end) {
-  run_rows<kMaxSkinnyRows, T>(layer, begin, end);
+/// The same for at most `rows` rows.
+template <int64_t rows, typename S>
+void run_outputs(const Layer<S>& layer, int64_t begin, int64_t end) {
+  if constexpr (rows > 1) {
+    if (layer.rows < rows) return run_outputs<rows - 1>(layer, begin, end);
+  }
+  run_rows<rows>(layer, begin, end);
+}
+
+/// All outputs of contiguous tensors.
+template <typename S>
+void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
+  const Layer<S> layer{.x = x.const_data_ptr<S>(),
+                       .weight = weight.const_data_ptr<S>(),
+                       .bias = bias.defined() ? bias.const_data_ptr<S>() : nullptr,
+                       .y = y.mutable_data_ptr<S>(),
+                       .rows = x.size(0),
+                       .inputs = x.size(1),
+                       .outputs = weight.size(0)};
+  const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(layer.inputs, 1), 1);
+  at::parallel_for(0, layer.outputs, grain, [&](int64_t begin, int64_t end) {
+    run_outputs<kMaxSkinnyRows>(layer, begin, end);
+  });
 }
 
 }  // namespace
 
 at::Tensor skinny_linear(const at::Tensor& x, const at::Tensor& weight,
                          const std::optional<at::Tensor>& bias) {
+  const at::ScalarType type = x.scalar_type();
   const bool fits = x.is_cpu() && x.dim() == 2 && x.numel() > 0 && x.size(0) <= kMaxSkinnyRows &&
-                    element(x.scalar_type()) && weight.scalar_type() == x.scalar_type() &&
+                    (type == at::kFloat || type == at::kBFloat16) && weight.scalar_type() == type &&
                     weight.dim() == 2 && weight.size(1) == x.size(1);
   if (!fits) return at::linear(x, weight, bias);
   at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-  const at::Tensor from = x.contiguous();
-  const at::Tensor weights = weight.contiguous();
-  const at::Tensor added = bias ? bias->contiguous() : at::Tensor();
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "skinny_linear", [&] {
-    const Layer<scalar_t> layer{.x = from.const_data_ptr<scalar_t>(),
-                                .weight = weights.const_data_ptr<scalar_t>(),
-                                .bias = bias ? added.const_data_ptr<scalar_t>() : nullptr,
-                                .y = y.mutable_data_ptr<scalar_t>(),
-                                .rows = x.size(0),
-                                .inputs = x.size(1),
-                                .outputs = weight.size(0)};
-    const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(layer.inputs, 1), 1);
-    at::parallel_for(0, layer.outputs, grain, [&](int64_t begin, int64_t end) {
-      run_outputs<at::opmath_type<scalar_t>>(layer, begin, end);
-    });
-  });
+  const auto run_type = type == at::kFloat ? run<float> : run<at::BFloat16>;
+  run_type(x.contiguous(), weight.contiguous(), bias ? bias->contiguous() : at::Tensor(), y);
   return y;
 }
 

@@ -11,8 +11,8 @@ constexpr int64_t kMaxSkinnyRows = 8;
 
 /// A linear layer of few samples, such as the tokens that a language model decodes: x [M, K] ·
 /// weight [N, K]ᵀ + bias [N] is [M, N]. Reading the weight is most of the work; this project's
-/// kernel reads it once. It runs on the CPU for float, double or bfloat16, which is summed in
-/// float. Elsewhere, for no rows and for more, LibTorch's. Has no gradient.
+/// kernel reads it once. It runs on the CPU for float and bfloat16, and sums in float. Elsewhere,
+/// for no rows and for more, LibTorch's. Has no gradient.
 at::Tensor skinny_linear(const at::Tensor& x, const at::Tensor& weight,
                          const std::optional<at::Tensor>& bias);
 

@@ -77,9 +77,9 @@ memory packed_bias(const GruProblem::Inputs& inputs, const memory::desc& desc) {
 }
 
 /// Describes both passes.
-class Layer {
+class GruLayer {
  public:
-  explicit Layer(const GruProblem& problem)
+  explicit GruLayer(const GruProblem& problem)
       : x_(layout(problem.inputs.x)),
         states_(state(problem.inputs.h)),
         input_weight_(packed(problem.inputs.input_weight, x_.get_data_type())),
@@ -133,7 +133,7 @@ class Gru final : public Kernel {
   explicit Gru(const GruProblem& problem)
       : input_weight_(packed_weights(problem.inputs.input_weight)),
         recurrent_weight_(packed_weights(problem.inputs.recurrent_weight)) {
-    const Layer layer(problem);
+    const GruLayer layer(problem);
     const auto forward = [&] { return layer.forward(); };
     const auto& [x, h, input_weight, recurrent_weight, input_bias, recurrent_bias] = problem.inputs;
     std::vector<Argument> inputs{{DNNL_ARG_SRC_LAYER, x},

@@ -38,9 +38,9 @@ memory sum(const std::vector<Buffer>& biases, const memory::desc& desc) {
 }
 
 /// Describes both passes. The hidden and cell states have the type of the inputs, as in LibTorch.
-class Layer {
+class LstmLayer {
  public:
-  explicit Layer(const LstmProblem& problem)
+  explicit LstmLayer(const LstmProblem& problem)
       : x_(layout(problem.inputs.x)),
         states_(state(problem.inputs.h)),
         input_weight_(weights(problem.inputs.input_weight)),
@@ -96,7 +96,7 @@ class Layer {
 }  // namespace
 
 std::unique_ptr<Kernel> make(const LstmProblem& problem) {
-  const Layer layer(problem);
+  const LstmLayer layer(problem);
   const auto forward = [&] { return layer.forward(); };
   const auto& [x, h, c, input_weight, recurrent_weight, biases] = problem.inputs;
   std::vector<Argument> inputs{

@@ -7,7 +7,7 @@ using dnnl::memory;
 
 namespace {
 
-dnnl::algorithm algorithm(PoolProblem::Kind kind) {
+dnnl::algorithm pool_algorithm(PoolProblem::Kind kind) {
   switch (kind) {
     case PoolProblem::Kind::kMax:
       return dnnl::algorithm::pooling_max;
@@ -23,7 +23,7 @@ dnnl::algorithm algorithm(PoolProblem::Kind kind) {
 
 std::unique_ptr<Kernel> make(const PoolProblem& problem) {
   const Buffer& x = problem.x;
-  const auto kind = algorithm(problem.kind);
+  const auto kind = pool_algorithm(problem.kind);
   const memory::dims kernel(problem.kernel.begin(), problem.kernel.end());
   const memory::dims strides(problem.stride.begin(), problem.stride.end());
   const memory::dims dilations{problem.dilation[0] - 1, problem.dilation[1] - 1};

@@ -1,10 +1,11 @@
 #pragma once
 
-#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <vector>
+
+#include "ops/core/autograd/autocast.h"
 
 namespace fathom::ops {
 
@@ -27,17 +28,17 @@ void flatten_weights(const std::vector<at::Tensor>& weights, const CudnnRnn& rnn
 template <typename Run>
 auto in_cudnn_type(const at::Tensor& x, const std::vector<at::Tensor>& states,
                    const std::vector<at::Tensor>& weights, const Run& run) {
-  if (!x.is_cuda() || !at::autocast::is_autocast_enabled(at::kCUDA)) return run(x, states, weights);
-  const at::ScalarType type = at::autocast::get_autocast_dtype(at::kCUDA);
+  const auto type = x.is_cuda() ? autocast_type(at::kCUDA) : std::nullopt;
+  if (!type) return run(x, states, weights);
   const auto rounded = [&](const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> made;
-    for (const auto& tensor : tensors) made.push_back(tensor.to(type));
+    for (const auto& tensor : tensors) made.push_back(tensor.to(*type));
     return made;
   };
   const std::vector<at::Tensor> rounded_states = rounded(states);
   const std::vector<at::Tensor> rounded_weights = rounded(weights);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCUDA);
-  return run(x.to(type), rounded_states, rounded_weights);
+  return run(x.to(*type), rounded_states, rounded_weights);
 }
 
 }  // namespace fathom::ops
