@@ -33,13 +33,16 @@ def google_test(room):
 
 @functools.cache
 def python_of(path):
-    """The Python that runs a test file beside this process: of the virtual environment that the file names in a comment,
-    else for results/ this one. None: this process runs it."""
+    """The Python that runs a test file beside this process: of the virtual environment that the file names in a comment or
+    the system's, which has Selenium, else for results/ that of its programs. None: this process runs it."""
     if IS_BATCH:
         return None
-    if found := re.search(r"^# Runs in the Python of (\w+)\.$", path.read_text(), re.M):
-        return DEPENDENCIES / found[1] / "bin/python"
-    return pathlib.Path(sys.executable) if path.is_relative_to(TESTS / "results") else None
+    found = re.search(r"^# Runs in the Python of (\w+)\.$", path.read_text(), re.M)
+    if found and found[1] == "system":
+        return pathlib.Path(sys.executable)
+    if found or path.is_relative_to(TESTS / "results"):
+        return DEPENDENCIES / (found[1] if found else "results") / "bin/python"
+    return None
 
 
 @functools.cache

@@ -2,11 +2,15 @@
 
 import ctypes
 import functools
+import importlib.util
 import json
 import os
 import pathlib
 import re
+import runpy
 import subprocess
+import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
@@ -75,9 +79,56 @@ PROGRAMS = sorted(
     if path.is_file() and os.access(path, os.X_OK)
 )
 
-ab, compare, export, gate, history, predict, report = (
-    starts(ROOT / "results" / name)
-    for name in ("ab", "compare", "export", "gate", "history", "predict", "report")
+
+def forks(name):
+    """Returns a function that runs results/`name` in a fork of this process and returns its CompletedProcess.
+
+    Starting Python with pandas and SciPy takes longer than most tests. Calls with options of subprocess.run() and those in
+    a Python without pandas start the program itself.
+    """
+    start = starts(ROOT / "results" / name)
+
+    def run_program(*arguments, **options):
+        if options or not importlib.util.find_spec("pandas"):
+            return start(*arguments, **options)
+        for library in ("matplotlib.figure", "pandas", "scipy.stats"):
+            importlib.import_module(library)
+        arguments = [f"results/{name}", *map(str, arguments)]
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+            child = os.fork()
+            if child == 0:
+                become(name, arguments, output, errors)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            output.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())
+
+    return run_program
+
+
+def become(name, arguments, output, errors):
+    """Runs results/`name` in this process, which it ends."""
+    code = 70
+    try:
+        os.dup2(output.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        sys.argv = arguments
+        for module in [module for module in sys.modules if module.startswith("fathom_")]:
+            del sys.modules[module]  # with what its functions remember
+        program = importlib.import_module("fathom_runs.program")
+        package = lambda: runpy.run_module(f"fathom_{name}", run_name="__main__", alter_sys=True)
+        program.run(lambda: package() and 0, name)
+    except SystemExit as end:
+        code = end.code or 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+ab, compare, export, gate, history, predict, report = map(
+    forks, ("ab", "compare", "export", "gate", "history", "predict", "report")
 )
 
 
@@ -85,7 +136,7 @@ def refusals(name):
     """Returns a function that runs results/`name` with wrong input and returns its one-line error."""
 
     def refusal(*arguments):
-        result = starts(ROOT / "results" / name)(*arguments)
+        result = forks(name)(*arguments)
         assert result.returncode == 2, result.stdout + result.stderr
         assert result.stdout == "" and len(result.stderr.splitlines()) == 1, result.stderr
         assert result.stderr.startswith(f"{name}: ") and "expected" in result.stderr

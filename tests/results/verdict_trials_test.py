@@ -1,7 +1,5 @@
 """Rates of wrong verdicts on made-up suites: few suites here, 1,000 in docs/gate.md (verdict_trials.py)."""
 
-# Runs in the Python of results.
-
 import pathlib
 
 import pytest

@@ -1,7 +1,5 @@
 """results/ab --most-rounds: which rows get more rounds, and that more rounds add no false changes."""
 
-# Runs in the Python of results.
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The numbers of results/compare, from made-up runs of machines with known speed-ups."""
 
-# Runs in the Python of results.
-
 import math
 
 import made_up_run as made_up

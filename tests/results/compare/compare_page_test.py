@@ -1,5 +1,7 @@
 """The page of results/compare in Chromium."""
 
+# Runs in the Python of system.
+
 import made_up_run
 import pytest
 from chromium import browser, cells, enlarged_width, fits, opened, schemes

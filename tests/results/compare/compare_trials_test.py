@@ -1,7 +1,5 @@
 """How often the intervals of results/compare hold the true ratio. compare_trials.py makes more trials."""
 
-# Runs in the Python of results.
-
 import compare_trials
 import pytest
 import trial_rates

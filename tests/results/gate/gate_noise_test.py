@@ -1,7 +1,5 @@
 """results/gate: runs of a build are compared beside other runs of the base, which measure the noise."""
 
-# Runs in the Python of results.
-
 import gzip
 import json
 import os

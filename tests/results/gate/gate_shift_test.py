@@ -1,7 +1,5 @@
 """Statistics of results/fathom_gate, compared with SciPy and with known results."""
 
-# Runs in the Python of results.
-
 import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu

@@ -1,7 +1,5 @@
 """results/history: change points of series with known changes."""
 
-# Runs in the Python of results.
-
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind

@@ -1,5 +1,7 @@
 """The page of results/history in Chromium."""
 
+# Runs in the Python of system.
+
 import json
 import re
 

@@ -1,7 +1,5 @@
 """results/history: changes of the profiles of made-up steps."""
 
-# Runs in the Python of results.
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """results/history: rates of false and of missed changes on made-up folders, and what the pages say about them."""
 
-# Runs in the Python of results.
-
 import re
 
 import history_trials as trials

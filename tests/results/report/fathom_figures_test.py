@@ -1,7 +1,5 @@
 """Fathom's figures, from made-up runs with known results."""
 
-# Runs in the Python of results.
-
 import made_up_run as made_up
 import pytest
 from made_up_figures import everything, figures, folder, load, of

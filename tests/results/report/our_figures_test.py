@@ -1,7 +1,5 @@
 """Our own figures, from made-up runs with known results."""
 
-# Runs in the Python of results.
-
 import json
 
 import made_up_backends

@@ -1,7 +1,5 @@
 """All figures of results/report: order, style, and runs with little data."""
 
-# Runs in the Python of results.
-
 import hashlib
 
 import made_up_run as made_up

@@ -1,7 +1,5 @@
 """Statistics of the report, and distances between profiles, on made-up data with known results."""
 
-# Runs in the Python of results.
-
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The page of results/report in Chromium, and the files of its figures."""
 
+# Runs in the Python of system.
+
 import csv
 import re
 import time

@@ -1,7 +1,5 @@
 """Selection of rows for the figures of results/report."""
 
-# Runs in the Python of results.
-
 import made_up_ranks
 import made_up_run as made_up
 import pytest

@@ -1,7 +1,5 @@
 """The table of results/report that compares each step with the sum of its ops."""
 
-# Runs in the Python of results.
-
 import made_up_ranks
 import made_up_run as made_up
 import pytest

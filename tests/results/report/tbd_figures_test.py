@@ -1,7 +1,5 @@
 """TBD's figures, from made-up runs with known results."""
 
-# Runs in the Python of results.
-
 import made_up_ranks
 import made_up_run as made_up
 import pytest
