@@ -78,10 +78,13 @@ template <int64_t rows, int64_t outputs, int64_t parts, typename S>
   }
 }
 
-/// The outputs from `begin` to `end`. One output at a time reads the weight in memory's order;
-/// three share what they read of rows that do not stay in the L1 cache.
+/// The outputs from `begin` to `end` of at most `rows` rows. One output at a time reads the weight
+/// in memory's order; three share what they read of rows that do not stay in the L1 cache.
 template <int64_t rows, typename S>
-FATHOM_VECTOR_CLONES void run_rows(const Layer<S>& layer, int64_t begin, int64_t end) {
+[[gnu::always_inline]] inline void run_rows(const Layer<S>& layer, int64_t begin, int64_t end) {
+  if constexpr (rows > 1) {
+    if (layer.rows < rows) return run_rows<rows - 1>(layer, begin, end);
+  }
   int64_t output = begin;
   if (rows * layer.inputs * static_cast<int64_t>(sizeof(S)) > kL1Bytes) {
     for (; output + 3 <= end; output += 3) run_tile<rows, 3, 1>(layer, output);
@@ -89,13 +92,9 @@ FATHOM_VECTOR_CLONES void run_rows(const Layer<S>& layer, int64_t begin, int64_t
   for (; output < end; ++output) run_tile<rows, 1, 2>(layer, output);
 }
 
-/// The same for at most `rows` rows.
-template <int64_t rows, typename S>
-void run_outputs(const Layer<S>& layer, int64_t begin, int64_t end) {
-  if constexpr (rows > 1) {
-    if (layer.rows < rows) return run_outputs<rows - 1>(layer, begin, end);
-  }
-  run_rows<rows>(layer, begin, end);
+template <typename S>
+FATHOM_VECTOR_CLONES void run_outputs(const Layer<S>& layer, int64_t begin, int64_t end) {
+  run_rows<kMaxSkinnyRows>(layer, begin, end);
 }
 
 /// All outputs of contiguous tensors.
@@ -109,9 +108,8 @@ void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, 
                        .inputs = x.size(1),
                        .outputs = weight.size(0)};
   const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(layer.inputs, 1), 1);
-  at::parallel_for(0, layer.outputs, grain, [&](int64_t begin, int64_t end) {
-    run_outputs<kMaxSkinnyRows>(layer, begin, end);
-  });
+  at::parallel_for(0, layer.outputs, grain,
+                   [&](int64_t begin, int64_t end) { run_outputs(layer, begin, end); });
 }
 
 }  // namespace
