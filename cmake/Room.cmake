@@ -46,7 +46,7 @@ function(fathom_target name)
   endif()
 endfunction()
 
-# GCC compiles the templates that LibTorch's headers use once more for each file, which takes 0.5 to 2.6 s.
+# GCC instantiates the templates of LibTorch's headers again in each file, which takes 0.5 to 2.6 s.
 option(FATHOM_UNITY "Compile several files of a room at once" ON)
 
 # fathom_room(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PCH ...]): builds a folder of the project as a static library. A

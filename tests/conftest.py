@@ -37,7 +37,7 @@ def python_of(path):
     the system's, which has Selenium, else for results/ that of its programs. None: this process runs it."""
     if IS_BATCH:
         return None
-    found = re.search(r"^# Runs in the Python of (\w+)\.$", path.read_text(), re.M)
+    found = re.search(r"^# Runs in the Python of (?:the )?(\w+)\.$", path.read_text(), re.M)
     if found and found[1] == "system":
         return pathlib.Path(sys.executable)
     if found or path.is_relative_to(TESTS / "results"):

@@ -7,10 +7,10 @@ import json
 import os
 import pathlib
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
@@ -108,7 +108,7 @@ def forks(name):
 
 def become(name, arguments, output, errors):
     """Runs results/`name` in this process, which it ends."""
-    code = 70
+    code = 70  # no program has it
     try:
         os.dup2(output.fileno(), 1)
         os.dup2(errors.fileno(), 2)
@@ -116,11 +116,11 @@ def become(name, arguments, output, errors):
         sys.argv = arguments
         for module in [module for module in sys.modules if module.startswith("fathom_")]:
             del sys.modules[module]  # with what its functions remember
-        program = importlib.import_module("fathom_runs.program")
-        package = lambda: runpy.run_module(f"fathom_{name}", run_name="__main__", alter_sys=True)
-        program.run(lambda: package() and 0, name)
+        importlib.import_module("fathom_runs.program").run_package(f"fathom_{name}")
     except SystemExit as end:
         code = end.code or 0
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

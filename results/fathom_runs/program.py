@@ -79,9 +79,13 @@ def open_streams():
     sys.stdout.reconfigure(errors="backslashreplace")
 
 
-if __name__ == "__main__":
-    PACKAGE = sys.argv.pop(1)
+def run_package(package):
+    """Runs the package of a program, which takes its arguments from sys.argv. Exits as run() does."""
     run(
-        lambda: runpy.run_module(PACKAGE, run_name="__main__", alter_sys=True) and 0,
-        PACKAGE.removeprefix("fathom_"),
+        lambda: runpy.run_module(package, run_name="__main__", alter_sys=True) and 0,
+        package.removeprefix("fathom_"),
     )
+
+
+if __name__ == "__main__":
+    run_package(sys.argv.pop(1))

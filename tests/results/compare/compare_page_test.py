@@ -1,6 +1,6 @@
 """The page of results/compare in Chromium."""
 
-# Runs in the Python of system.
+# Runs in the Python of the system.
 
 import made_up_run
 import pytest

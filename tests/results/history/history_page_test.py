@@ -1,6 +1,6 @@
 """The page of results/history in Chromium."""
 
-# Runs in the Python of system.
+# Runs in the Python of the system.
 
 import json
 import re

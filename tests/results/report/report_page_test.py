@@ -1,6 +1,6 @@
 """The page of results/report in Chromium, and the files of its figures."""
 
-# Runs in the Python of system.
+# Runs in the Python of the system.
 
 import csv
 import re
