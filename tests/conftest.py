@@ -34,7 +34,8 @@ def google_test(room):
 @functools.cache
 def python_of(path):
     """The Python that runs a test file beside this process: of the virtual environment that the file names in a comment or
-    the system's, which has Selenium, else for results/ that of its programs. None: this process runs it."""
+    the system's, which has Selenium, else for results/ that of its programs. None: this process runs it.
+    """
     if IS_BATCH:
         return None
     found = re.search(r"^# Runs in the Python of (?:the )?(\w+)\.$", path.read_text(), re.M)
