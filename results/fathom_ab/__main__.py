@@ -18,9 +18,12 @@ import uuid
 from fathom_ab.merge import repetitions
 from fathom_ab.program import Program
 from fathom_ab.rounds import BLOCK, enough, fewest
-from fathom_gate import __main__ as gate
+from fathom_gate import __main__ as gate, options
 from fathom_gate.rows import MAX_ROUNDS
+from fathom_gate.verdict import Rule
+from fathom_gate.waivers import expect_rows
 from fathom_runs.arguments import command_line
+from fathom_runs.entries import FASTEST
 from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
 from fathom_runs.source import RunError, shown
@@ -39,15 +42,17 @@ def main():
     programs = [
         Program(path, passed, arguments.limit_seconds) for path in (arguments.a, arguments.b)
     ]
-    files = [arguments.output / name for name in ("a.json", "b.json")]
+    files = [arguments.base, arguments.new]
     rows = []
     try:
+        known = gate.check(arguments)
         make_folder(arguments.output)
         rows = common(programs)
+        expect_rows(arguments.waivers, known, rows)
         for file in files:  # from an earlier run
             file.unlink(missing_ok=True)
             errors_of(file).unlink(missing_ok=True)
-        run(programs, rows, files, arguments.rounds, arguments.most_rounds)
+        run(programs, rows, files, arguments)
     except RunError as error:
         print(f"ab: {error}", file=sys.stderr)
         return 2
@@ -57,7 +62,7 @@ def main():
             held = "no row is finished"
         print(f"\nab: interrupted; {held}", file=sys.stderr)
         return 130
-    return gate.main([*map(str, files)])
+    return gate.main(arguments)
 
 
 def common(programs):
@@ -73,8 +78,9 @@ def common(programs):
     return rows
 
 
-def run(programs, rows, files, rounds, most):
+def run(programs, rows, files, arguments):
     """Measures every row. Both files are complete after each row."""
+    rounds, most, rule = arguments.rounds, arguments.most_rounds, options.rule(arguments)
     counted = str(rounds) if most == rounds else f"{rounds} to {most}"
     added = {"ab_id": uuid.uuid4().hex, "ab_rounds": counted, "ab_block": str(BLOCK)}
     entries = [[], []]
@@ -83,7 +89,7 @@ def run(programs, rows, files, rounds, most):
         runs = [[], []]
         failed = set()  # sides that failed once; they skip the remaining rounds
         for number in range(most):
-            if number >= rounds and number % BLOCK == 0 and (failed or enough(*runs, name)):
+            if number >= rounds and number % BLOCK == 0 and (failed or enough(*runs, name, rule)):
                 break
             show_status(index, rows, number, rounds, time.monotonic() - started)
             for side in (0, 1) if number % 2 == 0 else (1, 0):
@@ -158,12 +164,16 @@ def parsed():
         default=3600,
         help="time limit of one run of a row; a longer run fails (3600)",
     )
+    options.add(parser)
+    # Of results/gate alone: the rounds are chosen for these.
+    parser.set_defaults(noise=[], filter=None, by=FASTEST, alpha=Rule.alpha)
     parser.epilog = "Options after -- go to both programs, for example --benchmark_filter=REGEX."
     passed = sys.argv[split + 1 :]
     for option, why in OWN.items():
         if any(one.startswith(option) for one in passed):
             parser.error(f"{option}: {why}")
     arguments = parser.parse_args(sys.argv[1:split])
+    arguments.base, arguments.new = (arguments.output / name for name in ("a.json", "b.json"))
     arguments.most_rounds = arguments.most_rounds or arguments.rounds
     if arguments.most_rounds < arguments.rounds:
         parser.error(

@@ -13,25 +13,26 @@ from fathom_runs.entries import FASTEST
 
 BLOCK = 3  # consecutive rounds that are compared with each other
 
-# Half width of the interval. With it, a change is either significant or small enough for SAME.
-ENOUGH_WIDTH = Rule.same / 2
 
-
-def enough(base, new, name):
+def enough(base, new, name, rule=Rule()):
     """Whether the row needs no more rounds. `base` and `new` hold the entries of all runs, one list per run.
 
     Only the width of the interval decides. Stopping at a visible change would find changes that don't exist.
     """
     rows = [Benchmark(name, of_rounds(runs, name)) for runs in (base, new)]
     field = field_of(rows, FASTEST)  # as the gate reads them by default
-    return is_narrow(*(times_of(row, field, row.values("repetition_index")) for row in rows))
+    times = (times_of(row, field, row.values("repetition_index")) for row in rows)
+    return is_narrow(*times, rule)
 
 
-def is_narrow(base, new):
-    """Whether the interval is narrow enough. A time below the clock's resolution is NaN; more rounds don't help."""
+def is_narrow(base, new, rule=Rule()):
+    """Whether the interval is narrow enough: a change is either significant or small enough for SAME.
+
+    A time below the clock's resolution is NaN; more rounds don't help.
+    """
     if np.isnan(base).any() or np.isnan(new).any():
         return True
-    return shift(base, new, BLOCK).half_width <= ENOUGH_WIDTH
+    return shift(base, new, BLOCK).half_width <= rule.same / 2
 
 
 def fewest():

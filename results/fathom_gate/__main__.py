@@ -13,9 +13,7 @@ import re
 import sys
 from dataclasses import dataclass, replace as with_fields
 
-import numpy as np
-
-from fathom_gate import document, markdown, runs, terminal, words
+from fathom_gate import document, markdown, options, runs, terminal, waivers, words
 from fathom_gate.causes import causes
 from fathom_gate.rates import Rates, rates_of
 from fathom_gate.rounds import more_rounds
@@ -27,8 +25,8 @@ from fathom_gate.rows import (
     shared_block,
 )
 from fathom_gate.shift import of_rounds
-from fathom_gate.verdict import NO_VERDICT, REGRESSION, Rule, Verdicts, judge, too_few_repetitions
-from fathom_runs.arguments import command_line, percentage, share
+from fathom_gate.verdict import NO_VERDICT, REGRESSION, Verdicts, judge, too_few_repetitions
+from fathom_runs.arguments import command_line, share
 from fathom_runs.entries import FASTEST, TIMES
 from fathom_runs.output import expect_distinct, message_stream, replace
 from fathom_runs.source import EXPECTED, RunError
@@ -48,14 +46,11 @@ class Comparison:
     more_rounds: dict  # of results/ab, by AMBIGUOUS row
 
 
-def main(command=None):
-    arguments = parsed(command)
+def main(arguments=None):
+    """The gate on parsed arguments, of which results/ab gives its own."""
+    arguments = arguments or parsed()
     try:
-        read_files = [arguments.base, arguments.new, *arguments.noise]
-        for option in ("markdown", "json"):
-            if path := getattr(arguments, option):
-                expect_distinct(path, read_files, f"--{option}")
-        found = compare(arguments)
+        found = compare(arguments, check(arguments))
         for path, form in ((arguments.markdown, markdown), (arguments.json, document)):
             if path:
                 replace(path, form.text(found))
@@ -71,9 +66,22 @@ def main(command=None):
     return 0
 
 
-def compare(arguments):
+def check(arguments):
+    """Returns the waivers. Raises RunError for what can be refused before the runs are read."""
+    known = [] if arguments.waivers is None else waivers.read(arguments.waivers)
+    read_files = [arguments.base, arguments.new, *arguments.noise, arguments.waivers]
+    for option in ("markdown", "json"):
+        if path := getattr(arguments, option):
+            expect_distinct(path, filter(None, read_files), f"--{option}")
+    return known
+
+
+def compare(arguments, known):
+    """Compares the runs; rows with one of the `known` waivers may be slower. Raises RunError."""
     files = read([arguments.base, arguments.new, *arguments.noise], arguments.by)
     expect_other_runs(files)
+    names = [name for one in files[:2] for name in (*one.times, *one.failed)]
+    waivers.expect_rows(arguments.waivers, known, names)
     base, new, *others = (chosen(rows, arguments.filter) for rows in files)
     for one in (base, *others):
         if not one.times:
@@ -85,12 +93,7 @@ def compare(arguments):
     if not has_common and base.times.keys().isdisjoint(new.failed):
         raise RunError(f"{new.path}: has no row of {base.path}, expected rows with the same names")
     settings += [f"{one.path}: {one.disturbed_words}" for one in (base, new) if one.disturbed_words]
-    rule = Rule(
-        arguments.alpha,
-        np.log1p(arguments.smallest / 100),
-        np.log1p(arguments.same / 100),
-        arguments.undecided,
-    )
+    rule = options.rule(arguments)
     block = shared_block(base, new)
     if block:
         verdicts = judge(base, new, of_rounds(base, new, block), rule)
@@ -108,6 +111,7 @@ def compare(arguments):
         verdicts = judge(base, new, shifts, rule)
         more = {}
         notes = list(words.notes_of_runs(verdicts, rule, noises))
+    verdicts = waivers.waived(verdicts, known)
     program, count = ("ab", rounds_of(verdicts)) if block else ("gate", 1 + len(others))
     return Comparison(
         base,
@@ -142,7 +146,7 @@ def chosen(rows, pattern):
     return with_fields(rows, **matching)
 
 
-def parsed(command):
+def parsed(command=None):
     parser = command_line("gate", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add("base", type=pathlib.Path, metavar="BASE", help="JSON of --benchmark_out, with repetitions")
@@ -161,27 +165,7 @@ def parsed(command):
         help="other runs of the program of BASE, which measure the noise between processes: three or more can find a "
         "change of 5 %% where processes differ by 1 %%; repeatable",
     )
-    add(
-        "--smallest",
-        type=percentage,
-        default=2,
-        metavar="PERCENT",
-        help="ignore smaller changes (2)",
-    )
-    add(
-        "--same",
-        type=percentage,
-        default=5,
-        metavar="PERCENT",
-        help="a row is SAME if a larger change is ruled out, else AMBIGUOUS (5)",
-    )
-    add(
-        "--undecided",
-        type=portion,
-        default=0.25,
-        metavar="SHARE",
-        help="no verdict if this share of rows or more is AMBIGUOUS, and none slower (0.25)",
-    )
+    options.add(parser)
     add(
         "--alpha",
         type=share,
@@ -202,9 +186,6 @@ def parsed(command):
         metavar="REGEX",
         help="compare only rows with a name that matches",
     )
-    add("--all", action="store_true", help="also print SAME and AMBIGUOUS rows")
-    add("--markdown", type=pathlib.Path, metavar="FILE", help="also write the result as Markdown")
-    add("--json", type=pathlib.Path, metavar="FILE", help="also write the result as JSON")
     return parser.parse_args(command)
 
 
@@ -212,10 +193,6 @@ def files_of(text):
     """The files of one --noise: a name may contain a comma if that file exists."""
     whole = pathlib.Path(text)
     return [whole] if whole.exists() else [pathlib.Path(one) for one in text.split(",") if one]
-
-
-def portion(text):
-    return 1.0 if text in ("1", "1.0") else share(text)
 
 
 def expression(text):

@@ -69,6 +69,12 @@ def of_row(row, comparison):
     made |= {key: percent(value) for key, value in limits.items() if math.isfinite(value)}
     if more := comparison.more_rounds.get(row.name):
         made["more_rounds"] = more
+    if row.is_slower and row.waiver:
+        made["waiver"] = {
+            "ceiling_pct": row.waiver.ceiling,
+            "until": str(row.waiver.until),
+            "reason": row.waiver.reason,
+        }
     if row.name in comparison.causes:
         made["causes"] = [
             {

@@ -10,7 +10,7 @@ HEADS = ("", "row", "base", "new", "change (95 % interval)", "q")
 
 
 def text(comparison):
-    """The summary, a table of changed rows, their causes, missing rows, counts and notes."""
+    """The summary, a table of changed rows, causes, missing rows, waivers, counts and notes."""
     verdicts = comparison.verdicts
     lines = [f"**{words.summary(verdicts)}**", ""]
     changed = verdicts.of(Class.SLOWER) + verdicts.of(Class.FASTER)
@@ -28,7 +28,8 @@ def text(comparison):
     for row in changed:
         for cause in comparison.causes.get(row.name, []):
             lines.append(f"- {code(short(row.name))}: {plain(words.cause_words(row, cause))}")
-    lines += [f"- {plain(line)}" for line in words.missing(verdicts)]
+    for line in (*words.missing(verdicts), *words.waivers(verdicts)):
+        lines.append(f"- {plain(line)}")
     lines += [f"- {line}" for line in words.counts(verdicts)]
     lines += [f"- {line}" for line in words.error_rates(comparison.rates)]
     runs = (comparison.base, comparison.new)

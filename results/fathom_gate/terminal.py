@@ -8,7 +8,7 @@ SHOWN = (Class.SLOWER, Class.FASTER, Class.AMBIGUOUS, Class.SAME)
 
 
 def text(comparison, everything=False, colours=False):
-    """The files, notes, changed rows with their causes (all rows with `everything`), counts and the summary."""
+    """The files, notes, changed rows (all with `everything`) and causes, waivers, counts, the summary."""
     base, new, verdicts = comparison.base, comparison.new, comparison.verdicts
     lines = [f"{base.path}: {base.words}", f"{new.path}: {new.words}"]
     lines += [f"note: {one}" for one in comparison.notes]
@@ -18,6 +18,7 @@ def text(comparison, everything=False, colours=False):
             if row.changed or everything:
                 lines += of_row(row, comparison, colours)
     lines += words.missing(verdicts)
+    lines += words.waivers(verdicts)
     lines += words.counts(verdicts)
     lines += words.error_rates(comparison.rates)
     lines.append(words.summary(verdicts))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from fathom_gate.shift import CONFIDENCE, Shift, min_p, percent
+from fathom_gate.waivers import Waiver
 from fathom_runs.names import TORCH, kind, setting, step_of, tokens
 
 
@@ -33,6 +34,7 @@ class Verdict:
     floor: float  # minimum shift that is not noise; infinite if the noise is not known
     q: float  # p, adjusted for false discoveries
     row_class: Class
+    waiver: Waiver | None = None
 
     @property
     def new_us(self):
@@ -50,7 +52,15 @@ class Verdict:
     @property
     def fails(self):
         """Whether the row makes the gate fail. A slower op only explains its slower step."""
+        return self.is_slower and not self.is_waived
+
+    @property
+    def is_slower(self):
         return self.is_primary and self.row_class is Class.SLOWER
+
+    @property
+    def is_waived(self):
+        return self.is_slower and self.waiver is not None and self.percent <= self.waiver.ceiling
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,10 @@ class Verdicts:
     @property
     def failing(self):
         return [row for row in self.rows if row.fails]
+
+    @property
+    def waived(self):
+        return [row for row in self.rows if row.is_waived]
 
     @property
     def primary(self):

@@ -152,6 +152,18 @@ def missing(verdicts):
         yield f"new: {listed(map(named, verdicts.added), 3)}"
 
 
+def waivers(verdicts):
+    """Yields a line about each slower row that has a waiver."""
+    for row in verdicts.rows:
+        if row.is_slower and row.waiver:
+            change_words, ceiling = f"{named(row.name)}: {change(row)}", signed(row.waiver.ceiling)
+            if row.is_waived:
+                until, reason = row.waiver.until, one_line(row.waiver.reason)
+                yield f"WAIVED    {change_words}, up to {ceiling} until {until}: {reason}"
+            else:
+                yield f"FAILS     {change_words}, above the ceiling of its waiver, {ceiling}"
+
+
 def summary(verdicts):
     found = [(verdicts.failing, "slower"), (verdicts.vanished, "vanished")]
     found.append((verdicts.newly_failed, "failed"))
@@ -161,4 +173,7 @@ def summary(verdicts):
     undecided = f"{len(verdicts.undecided)} of {plural(len(verdicts.primary), 'row')} undecided"
     if verdicts.exit_code == NO_VERDICT:
         return f"no verdict: {undecided}"
-    return f"no regression; {undecided}" if verdicts.undecided else "no regression"
+    waived = f"{plural(len(verdicts.waived), 'row')} waived" if verdicts.waived else ""
+    return "; ".join(
+        filter(None, ["no regression", waived, undecided if verdicts.undecided else ""])
+    )
