@@ -5,6 +5,7 @@ import pytest
 
 from fathom_ab.rounds import BLOCK, enough, fewest, is_narrow
 from fathom_gate.shift import shift
+from fathom_gate.verdict import Rule
 
 ROUNDS, MOST = 9, 45
 
@@ -38,6 +39,11 @@ def test_a_quiet_row_that_changed_gets_no_more_rounds():
 
 def test_a_noisy_row_gets_more_rounds():
     assert np.median([rounds(*two_speeds(seed)) for seed in range(50)]) > 2 * ROUNDS
+
+
+def test_a_row_gets_the_rounds_that_same_needs():
+    base, new = two_speeds(1, spread=0.02)
+    assert is_narrow(base[:9], new[:9]) and not is_narrow(base[:9], new[:9], Rule(same=0.01))
 
 
 def test_more_rounds_add_no_false_changes():

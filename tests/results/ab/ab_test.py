@@ -86,6 +86,33 @@ def test_the_same_program_passes(tmp_path, programs):
     assert result.returncode == 0 and result.stdout.splitlines()[-1] == "no regression"
 
 
+def waived(path, row, until="2999-12-31"):
+    """The option for a file with a waiver of a row."""
+    path.write_text(f'[[waiver]]\nrow = "{row}"\nceiling = 20\nuntil = {until}\nreason = "known"\n')
+    return f"--waivers={path}"
+
+
+def test_a_waived_row_passes(tmp_path, programs):
+    waivers = waived(tmp_path / "waivers.toml", "BM_slow")
+    result = ab(*programs, "-o", tmp_path / "out", waivers, f"--json={tmp_path}/verdict.json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert read_json(tmp_path / "verdict.json")["verdict"] == "no regression; 1 row waived"
+
+
+@pytest.mark.parametrize(
+    "row, until, found",
+    [
+        ("BM_slow", "2020-01-31", "waiver 1: expired on 2020-01-31 (BM_slow), expected"),
+        ("BM_solw", "2999-12-31", "waiver 1: no run has the row 'BM_solw', expected"),
+    ],
+)
+def test_wrong_waivers_are_refused_before_the_first_run(tmp_path, programs, row, until, found):
+    waivers = waived(tmp_path / "waivers.toml", row, until)
+    result = ab(*programs, "-o", tmp_path / "out", waivers)
+    assert result.returncode == 2 and found in result.stderr
+    assert not (tmp_path / "log").exists()
+
+
 def test_programs_alternate_row_by_row(tmp_path, programs):
     ab(*programs, "-o", tmp_path / "out", "--rounds=4")
     runs = (tmp_path / "log").read_text().split("\n")[:-1]

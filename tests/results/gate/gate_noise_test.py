@@ -12,7 +12,7 @@ import pytest
 from gated import ALTERNATING, MEMNET, SINGLE, SUFFIX, VGG, classes, row_of, run
 from program import strict_json
 
-from fathom_gate.__main__ import main
+from fathom_gate.__main__ import main, parsed
 from fathom_gate.causes import Cause
 from fathom_gate.words import doubt_of
 
@@ -30,7 +30,7 @@ def runs(tmp_path, names, between=0.01, **more):
 def verdict(base, new, *options):
     """The exit code and the JSON of the gate, in this process."""
     path = new.parent / "verdict.json"
-    code = main([str(base), str(new), *options, f"--json={path}"])
+    code = main(parsed([str(base), str(new), *options, f"--json={path}"]))
     assert code != 2
     return code, strict_json(path.read_text())
 
@@ -188,7 +188,7 @@ def refusal(capsys):
     """Returns a function that runs the gate on files that it refuses, and returns its one line."""
 
     def refused(*arguments):
-        assert main([*map(str, arguments)]) == 2
+        assert main(parsed([*map(str, arguments)])) == 2
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
