@@ -217,6 +217,14 @@ def test_exit_codes_of_results_are_those_of_their_programs(page):
     assert exit_codes((ROOT / f"docs/{page}.md").read_text()) == codes
 
 
+def test_the_page_of_a_ci_states_what_the_gate_finds():
+    gate, ci = ((ROOT / f"docs/{name}.md").read_text() for name in ("gate", "ci"))
+    power = re.search(r"^<!-- power.*?^<!-- end", gate, re.DOTALL | re.MULTILINE)[0]
+    known = {row[0]: [cell.partition("; ")[2] for cell in row[-2:]] for row in tables(power)[2:]}
+    stated = {row[0]: row[1:] for row in tables(sections(ci)["What it finds"])[2:]}
+    assert stated and stated.items() <= known.items()
+
+
 # --- commands and links
 
 
