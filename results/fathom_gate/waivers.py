@@ -52,7 +52,7 @@ def read(path, today=None):
     for number, name in enumerate(names, 1):
         if name in names[: number - 1]:
             raise RunError(
-                f"{path}: waiver {number} is another one of {name}, expected one a row; remove one"
+                f"{path}: waiver {number}: is another one of {name!r}, expected one a row; remove one"
             )
     return found
 
@@ -66,7 +66,7 @@ def tables(path):
         raise RunError(f"{path}: is not TOML ({error}), {EXPECTED}") from error
     found = value.pop("waiver", [])
     if value:
-        raise RunError(f"{path}: has the key {next(iter(value))}, {EXPECTED}")
+        raise RunError(f"{path}: has the key {next(iter(value))!r}, {EXPECTED}")
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise RunError(f"{path}: waiver is no list of tables, {EXPECTED}")
     return found
@@ -76,7 +76,7 @@ def checked(place, table, today):
     """The waiver of a table. `place` begins the words of a RunError."""
     for key in table:
         if key not in KEYS:
-            raise RunError(f"{place}: has the key {key}, expected only {listed(KEYS)}")
+            raise RunError(f"{place}: has the key {key!r}, expected only {listed(KEYS)}")
     for key, (is_valid, words) in KEYS.items():
         if key not in table:
             raise RunError(f"{place}: has no {key}, expected {words}")
@@ -85,7 +85,7 @@ def checked(place, table, today):
     waiver = Waiver(**table)
     if waiver.until < today:
         raise RunError(
-            f"{place}: expired on {waiver.until} ({short(waiver.row)}), expected a day from {today} on; fix the row, "
+            f"{place}: expired on {waiver.until} ({short(waiver.row)!r}), expected a day from {today} on; fix the row, "
             "or decide anew and change `until`"
         )
     return waiver

@@ -44,7 +44,7 @@ def test_a_waived_row_passes(tmp_path, programs):
 @pytest.mark.parametrize(
     "row, until, found",
     [
-        ("BM_slow", "2020-01-31", "waiver 1: expired on 2020-01-31 (BM_slow), expected"),
+        ("BM_slow", "2020-01-31", "waiver 1: expired on 2020-01-31 ('BM_slow'), expected"),
         ("BM_solw", "2999-12-31", "waiver 1: no run has the row 'BM_solw', expected"),
     ],
 )

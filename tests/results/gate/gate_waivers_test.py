@@ -102,7 +102,7 @@ def test_a_waiver_holds_on_its_last_day(tmp_path, waivers):
 @pytest.mark.parametrize(
     "texts, found",
     [
-        ([table(until="2020-01-31")], f"waiver 1: expired on 2020-01-31 ({VGG}), expected"),
+        ([table(until="2020-01-31")], f"waiver 1: expired on 2020-01-31 ('{VGG}'), expected"),
         ([table(until='"2999-12-31"')], "waiver 1: until is '2999-12-31', expected the last day"),
         ([table(until="2999-12-31T00:00:00")], "waiver 1: until is '2999-12-31 00:00:00'"),
         ([table(ceiling="0")], "waiver 1: ceiling is '0', expected a percentage above 0"),
@@ -111,12 +111,18 @@ def test_a_waiver_holds_on_its_last_day(tmp_path, waivers):
         ([table(reason=None)], "waiver 1: has no reason, expected a text"),
         (
             [table(), table(row=f'"{MEMNET}"', celing="30")],
-            "waiver 2: has the key celing, expected",
+            "waiver 2: has the key 'celing', expected",
         ),
-        ([table(), table(row=f'"{VGG}{SUFFIX}"')], f"waiver 2 is another one of {VGG}, expected"),
+        (
+            [table(), table(row=f'"{VGG}{SUFFIX}"')],
+            f"waiver 2: is another one of '{VGG}', expected",
+        ),
         ([table(row='"vgg/trian"')], "waiver 1: no run has the row 'vgg/trian', expected"),
-        ([table()[1:]], "is not TOML (Expected newline or end of document after a statement (at line 1"),
-        (["waivers = []"], "has the key waivers, expected TOML with tables [[waiver]] of row, "),
+        (
+            [table()[1:]],
+            "is not TOML (Expected newline or end of document after a statement (at line 1",
+        ),
+        (["waivers = []"], "has the key 'waivers', expected TOML with tables [[waiver]] of row, "),
         ([table().replace("[[", "[").replace("]]", "]")], "waiver is no list of tables, expected"),
     ],
 )
