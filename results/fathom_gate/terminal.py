@@ -8,7 +8,7 @@ SHOWN = (Class.SLOWER, Class.FASTER, Class.AMBIGUOUS, Class.SAME)
 
 
 def text(comparison, everything=False, colours=False):
-    """The files, notes, changed rows (all with `everything`) and causes, waivers, counts, the summary."""
+    """The files, notes, changed rows (or all) with causes, waivers, counts and the summary."""
     base, new, verdicts = comparison.base, comparison.new, comparison.verdicts
     lines = [f"{base.path}: {base.words}", f"{new.path}: {new.words}"]
     lines += [f"note: {one}" for one in comparison.notes]

@@ -1,4 +1,4 @@
-"""results/action.yml runs results/ab in GitHub's CI; examples/ci/benchmark.yml is a workflow with it."""
+"""results/action.yml runs results/ab in GitHub's CI, as in examples/ci/benchmark.yml."""
 
 # Runs in the Python of dashboards.
 
