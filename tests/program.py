@@ -12,6 +12,8 @@ import sys
 import tempfile
 import traceback
 
+import results_schema
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("FATHOM_BENCH", str(ROOT / "build/default/fathom_bench"))
 
@@ -71,6 +73,10 @@ def cores():
     refused = run("--fathom_threads=4096").stderr
     return int(re.search(r"expected 1 to (\d+)", refused)[1])
 
+
+RECORDED_RUNS = sorted(
+    path for end in ("json", "json.gz") for path in (ROOT / "results/runs").rglob(f"*.{end}")
+)
 
 # The programs in results/: every file there that can be executed.
 PROGRAMS = sorted(
@@ -160,4 +166,8 @@ def strict_json(text):
 
 
 def read_json(path):
-    return strict_json(pathlib.Path(path).read_text())
+    """Parses a file strictly. docs/schema.json must take one with results, in a Python that can tell."""
+    value = strict_json(pathlib.Path(path).read_text())
+    if "benchmarks" in value and results_schema.validator():
+        assert not (found := results_schema.faults(value)), f"{path}: {found[0]}"
+    return value

@@ -6,12 +6,14 @@ import json
 import math
 import os
 import pathlib
+import re
 import sys
 import zlib
 
 EXPECTED = (
     "expected the JSON of --benchmark_out, which ./fathom_bench --benchmark_out=run.json writes"
 )
+SCHEMA = 1  # the newest major version of the format that these programs read (docs/results.md)
 GZIP = ".gz"
 GZIP_START = b"\x1f\x8b"  # RFC 1952
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # PowerShell redirects to such files
@@ -107,4 +109,16 @@ def document(path, text):
             raise RunError(
                 f"{path}: `benchmarks` holds {str(entry)[:40]!r}, expected rows with names"
             )
+    expect_known_schema(path, value["context"])
     return value["context"], value["benchmarks"]
+
+
+def expect_known_schema(path, context):
+    """A later major version may have given a field another meaning. Files without a version are older than the first."""
+    found = str(context.get("fathom_schema", f"{SCHEMA}.0"))[:40]
+    major = re.match(r"\d+", found)
+    if not major or int(major[0]) > SCHEMA:
+        raise RunError(
+            f"{path}: fathom_schema is {found!r}, expected at most {SCHEMA}.x; use the programs of results/ of a newer "
+            "fathom_bench"
+        )

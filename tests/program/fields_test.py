@@ -4,16 +4,11 @@ import re
 
 import made_up_run as made_up
 import pytest
+from results_schema import CONTEXT, ROW, fields, pattern, section
 
 from program import QUICK, ROOT, gate, read_json, run, strict_json
 
-ROW, CONTEXT = "Fields of a row", "Fields of the context"
 BOTH_BACKENDS = "--benchmark_filter=^op/matmul/vgg/fc8/forward/"
-RUNS = {
-    "an op": [BOTH_BACKENDS, "--benchmark_repetitions=2"],
-    "a step": ["--benchmark_filter=^memnet/train/", "--fathom_memory", "--fathom_profile"],
-    "fixtures": ["--benchmark_filter=^fixture/"],
-}
 SOURCES = [
     path
     for folder in ("benchmarks", "models", "ops", "results/fathom_ab")
@@ -23,41 +18,12 @@ SOURCES = [
 LITERALS = set(re.findall(r'"(\w+)"', "\n".join(path.read_text() for path in SOURCES)))
 
 
-def section(page, title):
-    """Without its code blocks."""
-    text = (ROOT / "docs" / page).read_text().split(f"\n## {title}\n")[1]
-    return re.sub(r"^```.*?^```", "", text.split("\n## ")[0], flags=re.DOTALL | re.MULTILINE)
-
-
-def fields(text):
-    """The names in the first cell of each table row."""
-    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
-    return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
-
-
-def pattern(name):
-    """<class> and … stand for any word."""
-    return re.sub("<class>|…", r"\\w+", name)
-
-
 def is_documented(field, title):
     names = fields(section("results.md", title))
     return any(re.fullmatch(pattern(name), field) for name in names)
 
 
 # --- run.json
-
-
-@pytest.mark.parametrize("arguments", RUNS.values(), ids=RUNS)
-def test_fields_that_a_run_writes_are_documented(tmp_path, arguments):
-    out = tmp_path / "out.json"
-    assert run(*QUICK, *arguments, f"--benchmark_out={out}").returncode == 0
-    document = read_json(out)
-    assert document["benchmarks"]
-    for field in document["context"]:
-        assert is_documented(field, CONTEXT), field
-    for field in set().union(*document["benchmarks"]):
-        assert is_documented(field, ROW), field
 
 
 def in_code(expression, place):

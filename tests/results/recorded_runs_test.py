@@ -2,18 +2,14 @@
 
 import made_up_run as made_up
 import pytest
-from program import ROOT, gate, read_json
+from program import RECORDED_RUNS, gate, read_json
 
 from fathom_runs.benchmarks import read_fathom
 from fathom_runs.context import IDENTITY_LIST, SETTINGS_LIST
 from fathom_runs.names import MODES, kind, step_of
 
-RUNS = sorted(
-    path for end in ("json", "json.gz") for path in (ROOT / "results/runs").rglob(f"*.{end}")
-)
 
-
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", RECORDED_RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_recorded_run_lists_its_op_types_and_workloads(path):
     found = read_fathom(path)
     catalogue = found.catalogue
@@ -31,7 +27,7 @@ def test_a_recorded_run_lists_its_op_types_and_workloads(path):
     assert set(catalogue.variant_of) | set(catalogue.variant_of.values()) <= workloads
 
 
-@pytest.mark.parametrize("path", RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize("path", RECORDED_RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_recorded_run_has_the_fields_of_today(path):
     found = read_fathom(path)
     context = found.context

@@ -27,6 +27,9 @@
 namespace fathom::benchmarks {
 namespace {
 
+/// Version of the results' format; docs/results.md has the rule by which it changes.
+constexpr const char* kSchema = "1.0";
+
 /// The word after the first `marker` that a digit follows.
 std::string version_after(const std::string& text, const std::string& marker) {
   for (auto at = text.find(marker); at != std::string::npos; at = text.find(marker, at + 1)) {
@@ -83,6 +86,7 @@ ContextEntries context(const Options& options) {
   const fixtures::CpuModel cpu = fixtures::cpu_model();
   ContextEntries entries{
       {"fathom_version", kVersion},
+      {"fathom_schema", kSchema},
       {"git_commit", FATHOM_GIT_COMMIT},
       {"build_id", changed_build()},
       {"command_line", options.command_line},

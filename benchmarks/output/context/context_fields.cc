@@ -65,6 +65,7 @@ constexpr Entry kEntries[] = {
     {"cuda_driver", kSetting},
     {"cuda_runtime", kSetting},
     {"cudnn", kSetting},
+    {"fathom_schema", kDescription},
     {"fathom_version", kSetting},
     {"git_commit", kRun},
     {"libraries", kSetting},
