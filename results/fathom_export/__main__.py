@@ -4,13 +4,14 @@ results/export medians run.json -o medians.json
 results/export counters run.json --counter peak_memory_bytes -o memory.json
 results/export bencher run.json --counter flops --counter peak_memory_bytes -o bencher.json
 results/export lnt run.json -o report.json
+results/export openmetrics run.json --counter flops -o fathom.prom
 """
 
 import json
 import pathlib
 import sys
 
-from fathom_export import bencher, counters, lnt, medians
+from fathom_export import bencher, counters, lnt, medians, openmetrics
 from fathom_export.by import timed_by
 from fathom_runs.arguments import command_line
 from fathom_runs.benchmarks import disturbed, read
@@ -28,6 +29,7 @@ FORMS = {
     "counters": (counters, "one counter as a custom list of github-action-benchmark"),
     "bencher": (bencher, "time and counters in the Bencher Metric Format"),
     "lnt": (lnt, "a report for LLVM's LNT"),
+    "openmetrics": (openmetrics, "time and counters as OpenMetrics text, for Prometheus"),
 }
 
 
@@ -39,7 +41,9 @@ def main():
         found = read(arguments.file)
         timed = [timed_by(arguments.by, benchmark) for benchmark in found.measured]
         made = form.document(found.context, timed, arguments)
-        replace(arguments.output, json.dumps(made, indent=1, allow_nan=False) + "\n")
+        is_text = isinstance(made, str)
+        text = made if is_text else json.dumps(made, indent=1, allow_nan=False) + "\n"
+        replace(arguments.output, text)
     except RunError as error:
         print(f"export: {error}", file=sys.stderr)
         return 2
@@ -86,10 +90,12 @@ def parsed():
         )
     parser.set_defaults(by=MEAN)
     adds["counters"]("--counter", required=True, help="a field of docs/results.md")
-    adds["bencher"](
-        "--counter", action="append", default=[], help="a field to add to the time; repeatable"
-    )
-    adds["lnt"]("--machine", help="name of the machine in LNT (CPU, number of CPUs, GPU)")
+    for name in ("bencher", "openmetrics"):
+        adds[name](
+            "--counter", action="append", default=[], help="a field to add to the time; repeatable"
+        )
+    for name in ("lnt", "openmetrics"):
+        adds[name]("--machine", help="name of the machine (CPU, number of CPUs, GPU)")
     adds["lnt"]("--order", help="key by which LNT sorts runs (date and commit)")
     return parser.parse_args()
 

@@ -1,20 +1,13 @@
 """A report for LLVM's LNT, in the format that `lnt submit` and `lnt import` read."""
 
-import re
 from datetime import timezone
 
-from fathom_runs.context import date_of, identity, words
+from fathom_export import run
+from fathom_runs.context import date_of, identity
 from fathom_runs.source import RunError
 
 # Hardware only: LNT refuses a run if a field of a known machine differs. It knows the CPU as "hardware".
 MACHINE = ("num_cpus", "cpu_capability", "gpu", "gpu_memory_bytes")
-# Fields of a run. LNT sends all of them to every graph, so the list is short.
-RUN = ("fathom_version", "git_commit", "command_line", "host_name", "affinity", "compiler")
-RUN += ("compiler_flags", "libtorch", "libtorch_mkl", "libtorch_onednn", "onednn")
-RUN += ("cuda_driver", "cuda_runtime", "cublas", "cudnn", "cuda_environment", "gpu_driver")
-RUN += ("gpu_persistence", "gpu_mig", "gpu_ecc", "gpu_power_limit_w", "gpu_application_clock_mhz")
-RUN += ("openmp", "malloc", "fathom_cuda_graph", "fathom_layout", "fathom_malloc", "fathom_mkl")
-RUN += ("seed", "data", "rom")
 MAX_NAME = 256  # characters of a name in LNT's tables
 SUFFIX = "/process_time/real_time"
 
@@ -22,14 +15,14 @@ SUFFIX = "/process_time/real_time"
 def document(context, benchmarks, arguments):
     """All repetitions as samples, in microseconds. LNT ignores changes below 0.01 units, so seconds are too coarse."""
     date = utc(arguments.file, context)
-    hardware = str(context.get("cpu") or context.get("host_name") or "unknown")
-    run = {"llvm_project_revision": arguments.order or order(context, date)}
-    run |= {"start_time": date.isoformat(), "end_time": date.isoformat()}
+    of_run = {"llvm_project_revision": arguments.order or order(context, date)}
+    of_run |= {"start_time": date.isoformat(), "end_time": date.isoformat()}
+    name = arguments.machine or run.machine(context)
     return {
         "format_version": "2",
-        "machine": {"name": arguments.machine or machine(context, hardware), "hardware": hardware}
-        | texts(context, dict.fromkeys((*MACHINE, *identity(context)))),
-        "run": run | texts(context, RUN),
+        "machine": {"name": name, "hardware": run.hardware(context)}
+        | run.texts(context, dict.fromkeys((*MACHINE, *identity(context)))),
+        "run": of_run | run.texts(context),
         "tests": [test(arguments.file, benchmark) for benchmark in benchmarks],
     }
 
@@ -63,15 +56,3 @@ def order(context, date):
     """LNT compares the numbers in an order from left to right: time, then digits of the commit."""
     commit, *dirty = str(context.get("git_commit", "")).split("-")
     return "-".join(filter(None, (f"{date:%Y%m%d%H%M%S}", commit[:12], *dirty)))
-
-
-def machine(context, hardware):
-    """Name of the machine, its own or from its hardware: hosts of a CI change their names."""
-    if context.get("machine_name"):
-        return str(context["machine_name"])
-    parts = (hardware, f"{context.get('num_cpus', '')} CPUs", context.get("gpu"))
-    return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(map(str, filter(None, parts)))).strip("-")
-
-
-def texts(context, keys):
-    return {key: words(key, context[key]) for key in keys if key in context}

@@ -1,11 +1,12 @@
 """results/export --by: which time is exported, and what is said of disturbed rows."""
 
+import re
 import statistics
 
 import made_up_run as made_up
 import pytest
-from exported import STEP, SUFFIX, by_name, exported, once
-from program import export, strict_json
+from exported import STEP, SUFFIX, by_name, content, exported, once
+from program import export
 
 
 def with_samples(**more):
@@ -23,6 +24,8 @@ TIMES = {
     "lnt": lambda made: statistics.median(
         by_name(made["tests"])[STEP.removesuffix(SUFFIX).replace("/", ".")]["execution_time"]
     ),
+    "openmetrics": lambda made: 1e6
+    * float(re.search(rf'real_time_seconds{{.*row="{STEP.removesuffix(SUFFIX)}".* (.*)', made)[1]),
 }
 
 
@@ -47,7 +50,7 @@ def test_disturbed_rows_are_a_line(tmp_path, form):
     row |= {"stolen_us": 0, "waiting_us": 0.74 * row["real_time"], "disturbed_steps": 0}
     run = made_up.write(tmp_path / "run.json", document)
     result = export(form, run, "-o", tmp_path / "out.json")
-    assert result.returncode == 0 and strict_json((tmp_path / "out.json").read_text())
+    assert result.returncode == 0 and content(form, (tmp_path / "out.json").read_text())
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"export: {run}: 1 of 1 step was disturbed: ")
     assert line.endswith("--by=min_us exports the fastest sample.")
