@@ -166,7 +166,7 @@ def strict_json(text):
 
 
 def read_json(path):
-    """Parses a file strictly. docs/schema.json must take one with results, in a Python that can tell."""
+    """Parses a file strictly. Results must fit docs/schema.json, where Python has jsonschema."""
     value = strict_json(pathlib.Path(path).read_text())
     if "benchmarks" in value and results_schema.validator():
         assert not (found := results_schema.faults(value)), f"{path}: {found[0]}"

@@ -1,4 +1,4 @@
-"""docs/schema.json, the JSON Schema of results files: made of the tables of docs/results.md, and what it refuses."""
+"""The JSON Schema of results files: made of the tables of docs/results.md, and what it refuses."""
 
 import functools
 import importlib.util
@@ -37,10 +37,10 @@ def version():
 
 
 def object_with(title):
-    """The schema of an object with the fields of a section. A table without types or units holds text only."""
+    """The schema of an object with a section's fields. A table without types or units has text only."""
     properties, patterns = {}, {}
-    text = section("results.md", title)
-    for line in text.splitlines():
+    page = section("results.md", title)
+    for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         kind = cells[1] if len(cells) == 3 else "text"
         for name in fields(line):
@@ -52,7 +52,7 @@ def object_with(title):
         "type": "object",
         "properties": properties,
         "patternProperties": patterns,
-        "required": re.findall(r"\*\*`(\w+)`\*\*", text),
+        "required": re.findall(r"\*\*`(\w+)`\*\*", page),
     }
 
 

@@ -1,4 +1,4 @@
-"""OpenMetrics text for Prometheus: a gauge for the time and for each counter, with a sample for each row."""
+"""OpenMetrics text for Prometheus: a gauge for the time and one for each counter."""
 
 import re
 import statistics

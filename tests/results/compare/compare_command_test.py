@@ -204,12 +204,12 @@ def test_settings_that_differ_are_a_warning_and_a_table(tmp_path, page):
     files = write(
         tmp_path,
         a=document(malloc="default"),
-        b=document(malloc="LD_PRELOAD=x", openmp="4", **OTHER),
+        b=document(malloc="LD_PRELOAD=x", onednn="3.9", **OTHER),
     )
     _, text = shown(*files, page=page)
     assert notes(text) == ["These settings differ: malloc. The table below has their values."]
     assert row(text, "settings", field="malloc")["B"] == "LD_PRELOAD=x"
-    assert row(text, "settings", field="OpenMP")["A"] == "not recorded"
+    assert row(text, "settings", field="oneDNN")["A"] == "not recorded"
 
 
 def test_disturbed_rows_are_a_warning(tmp_path, page):
