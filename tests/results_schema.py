@@ -37,7 +37,7 @@ def version():
 
 
 def object_with(title):
-    """The schema of an object with a section's fields. A table without types or units has text only."""
+    """The schema of an object with a section's fields. A table without types or units has text."""
     properties, patterns = {}, {}
     page = section("results.md", title)
     for line in page.splitlines():
