@@ -4,7 +4,7 @@ results/ab build/default/fathom_bench other/build/default/fathom_bench -o ab -- 
 
 In a round, each program measures the row once, in a new process. The next round starts with the other program. With
 --most-rounds=N, a noisy row gets three more rounds at a time, until the interval of its change is within 2.5 % or after
-N rounds. Writes ab/a.json and ab/b.json, in which the repetitions are the rounds, then runs results/gate on them.
+N rounds. Writes ab/a.json and ab/b.json, in which the repetitions are the rounds, then runs the gate on them.
 """
 
 import argparse
@@ -26,14 +26,16 @@ from fathom_runs.arguments import command_line
 from fathom_runs.entries import FASTEST
 from fathom_runs.failures import errors_of
 from fathom_runs.output import make_folder, replace
+from fathom_runs.program import command, message_name
 from fathom_runs.source import RunError, shown
 from fathom_runs.words import plural
 
 
-# Options of Google Benchmark that results/ab gives itself, and what to use instead.
+NAME = message_name("ab")
+# Options of Google Benchmark that this program gives itself, and what to use instead.
 OWN = {
     "--benchmark_repetitions": "the rounds are the repetitions, expected --rounds=N",
-    "--benchmark_out": "results/ab writes DIR/a.json and DIR/b.json, expected -o DIR",
+    "--benchmark_out": f"{command('ab')} writes DIR/a.json and DIR/b.json, expected -o DIR",
 }
 
 
@@ -53,14 +55,11 @@ def main():
             file.unlink(missing_ok=True)
             errors_of(file).unlink(missing_ok=True)
         run(programs, rows, files, arguments)
-    except RunError as error:
-        print(f"ab: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         held = f"{files[0]} and {files[1]} hold the finished rows"
         if not rows or not files[1].exists():
             held = "no row is finished"
-        print(f"\nab: interrupted; {held}", file=sys.stderr)
+        print(f"\n{NAME}: interrupted; {held}", file=sys.stderr)
         return 130
     return gate.main(arguments)
 
@@ -114,7 +113,7 @@ def record_failure(program, file, name, number, reason):
     failure = {"name": name, "repetition": number, "reason": reason}
     with errors_of(file).open("a", encoding="utf-8") as errors:
         errors.write(json.dumps(failure) + "\n")
-    print(f"ab: {program.path}: {name}: {reason}", file=sys.stderr)
+    print(f"{NAME}: {program.path}: {name}: {reason}", file=sys.stderr)
 
 
 def show_status(index, rows, number, rounds, elapsed):

@@ -12,22 +12,17 @@ import sys
 from fathom_compare import sides
 from fathom_runs.arguments import add_page, command_line
 from fathom_runs.output import expect_distinct, message_stream
-from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
 
 def main():
     arguments = parsed()
-    try:
-        expect_distinct(arguments.output, [*arguments.files, *arguments.against])
-        found = sides.read(arguments.files, arguments.against)
-        # Imports SciPy and Matplotlib, which takes long, so wrong input must fail before.
-        from fathom_compare import write
+    expect_distinct(arguments.output, [*arguments.files, *arguments.against])
+    found = sides.read(arguments.files, arguments.against)
+    # Imports SciPy and Matplotlib, which takes long, so wrong input must fail before.
+    from fathom_compare import write
 
-        comparisons, missing = write.comparison(found, arguments.output)
-    except RunError as error:
-        print(f"compare: {error}", file=sys.stderr)
-        return 2
+    comparisons, missing = write.comparison(found, arguments.output)
     stream = message_stream(arguments.output)
     for one in comparisons:
         counts = (plural(len(one.steps), "step"), plural(len(one.op_types), "op type"))

@@ -18,7 +18,7 @@ from fathom_runs.benchmarks import disturbed, read
 from fathom_runs.entries import MEAN, TIMES
 from fathom_runs.names import kind
 from fathom_runs.output import expect_distinct, message_stream, replace
-from fathom_runs.source import RunError
+from fathom_runs.program import message_name
 from fathom_runs.words import disturbed_words, plural
 
 FORMS = {
@@ -36,21 +36,16 @@ FORMS = {
 def main():
     arguments = parsed()
     form, _ = FORMS[arguments.form]
-    try:
-        expect_distinct(arguments.output, [arguments.file])
-        found = read(arguments.file)
-        timed = [timed_by(arguments.by, benchmark) for benchmark in found.measured]
-        made = form.document(found.context, timed, arguments)
-        is_text = isinstance(made, str)
-        text = made if is_text else json.dumps(made, indent=1, allow_nan=False) + "\n"
-        replace(arguments.output, text)
-    except RunError as error:
-        print(f"export: {error}", file=sys.stderr)
-        return 2
+    expect_distinct(arguments.output, [arguments.file])
+    found = read(arguments.file)
+    timed = [timed_by(arguments.by, benchmark) for benchmark in found.measured]
+    made = form.document(found.context, timed, arguments)
+    text = made if isinstance(made, str) else json.dumps(made, indent=1, allow_nan=False) + "\n"
+    replace(arguments.output, text)
     if words := disturbed_words(*(disturbed_of(found.measured, one) for one in ("step", "op"))):
         has_other = arguments.form != "counters" and arguments.by == MEAN
         advice = " --by=min_us exports the fastest sample." if has_other else ""
-        print(f"export: {arguments.file}: {words}{advice}", file=sys.stderr)
+        print(f"{message_name('export')}: {arguments.file}: {words}{advice}", file=sys.stderr)
     stream = message_stream(arguments.output)
     print(f"{arguments.output}: {summary(made, found.measured, arguments)}", file=stream)
     return 0

@@ -49,14 +49,10 @@ class Comparison:
 def main(arguments=None):
     """The gate on parsed arguments, of which results/ab gives its own."""
     arguments = arguments or parsed()
-    try:
-        found = compare(arguments, check(arguments))
-        for path, form in ((arguments.markdown, markdown), (arguments.json, document)):
-            if path:
-                replace(path, form.text(found))
-    except RunError as error:
-        print(f"gate: {error}", file=sys.stderr)
-        return 2
+    found = compare(arguments, check(arguments))
+    for path, form in ((arguments.markdown, markdown), (arguments.json, document)):
+        if path:
+            replace(path, form.text(found))
     stream = message_stream(arguments.markdown, arguments.json)
     print(terminal.text(found, arguments.all, stream.isatty()), end="", file=stream)
     if found.verdicts.exit_code == REGRESSION:
@@ -105,7 +101,7 @@ def compare(arguments, known):
         more = {row.name: more_rounds(row, rule, block) for row in verdicts.undecided}
         notes = list(words.notes_of_rounds(verdicts, more))
         if others:
-            notes.append("--noise is not used: the files of results/ab hold the noise")
+            notes.append(f"--noise is not used: the files of {words.AB} hold the noise")
     else:
         shifts, noises = runs.shifts([base, *others], new)
         verdicts = judge(base, new, shifts, rule)

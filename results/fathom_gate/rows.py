@@ -10,6 +10,7 @@ from fathom_runs import benchmarks, context
 from fathom_runs.entries import MEAN, wrong
 from fathom_runs.failures import failures
 from fathom_runs.names import kind
+from fathom_runs.program import command
 from fathom_runs.source import RunError, is_number, text_of
 from fathom_runs.words import disturbed_words
 
@@ -139,7 +140,7 @@ def shared_block(base, new):
         return None
     block = str(base.context.get("ab_block"))
     if not block.isdecimal() or not 0 < int(block) <= MAX_ROUNDS:
-        raise RunError(f"{base.path}: ab_block is {block!r}, expected a file of results/ab")
+        raise RunError(f"{base.path}: ab_block is {block!r}, expected a file of {command('ab')}")
     return int(block)
 
 

@@ -6,8 +6,10 @@ from fathom_gate import rates
 from fathom_gate.shift import percent
 from fathom_gate.verdict import NO_VERDICT, Class
 from fathom_runs.names import short
+from fathom_runs.program import command
 from fathom_runs.words import listed, one_line, plural, time_words
 
+AB = command("ab")
 ADVISED = 9  # repetitions
 MANY = 5  # rows, of which the median says something about the machine
 KINDS = {"step": "step", "other": "row", "inside": "op type inside steps", "op": "op"}
@@ -96,11 +98,11 @@ def notes_of_runs(verdicts, rule, noises):
         yield (
             "noise: not measured between processes, so these two runs cannot be judged: where processes differ by "
             f"1 %, repetitions alone call a row SLOWER in {share_words(rates.alone()['false_pct'])} of comparisons of "
-            f"{rates.known()['rows']} equal rows; give other runs of the base (--noise=again.json) or use results/ab"
+            f"{rates.known()['rows']} equal rows; give other runs of the base (--noise=again.json) or use {AB}"
         )
     elif verdicts.undecided:
         yield (
-            f"{plural(len(verdicts.undecided), 'row')} AMBIGUOUS: more runs of the base (--noise) or results/ab can "
+            f"{plural(len(verdicts.undecided), 'row')} AMBIGUOUS: more runs of the base (--noise) or {AB} can "
             "decide"
         )
     yield from moved(verdicts, rule)
@@ -112,7 +114,7 @@ def moved(verdicts, rule):
     if len(effects) >= MANY and abs(middle := float(np.median(effects))) > rule.smallest:
         yield (
             f"the median row changed by {signed(percent(middle))}: a machine that has changed looks the same; "
-            "results/ab tells them apart"
+            f"{AB} tells them apart"
         )
 
 

@@ -12,30 +12,26 @@ from fathom_history import folder
 from fathom_history.machines import machines
 from fathom_runs.arguments import add_page, command_line, percentage
 from fathom_runs.output import expect_distinct, message_stream, replace
-from fathom_runs.source import RunError
+from fathom_runs.program import message_name
 from fathom_runs.words import plural
 
 
 def main():
     arguments = parsed()
-    try:
-        expect_distinct(arguments.output)
-        held = folder.contents(arguments.folder, arguments.output)
-        # Imports SciPy, which takes long, so wrong input must fail before.
-        from fathom_history import analysis, page
-        from fathom_history.detection.limits import limits
+    expect_distinct(arguments.output)
+    held = folder.contents(arguments.folder, arguments.output)
+    # Imports SciPy, which takes long, so wrong input must fail before.
+    from fathom_history import analysis, page
+    from fathom_history.detection.limits import limits
 
-        found = machines(held.runs)
-        largest = limits(found)
-        analyses = [analysis.analysed(one, arguments.smallest, largest) for one in found]
-        refused = [line.replace(f"{arguments.folder}/", "", 1) for line in held.refused]
-        notes = [*page.no_runs(refused), *held.notes]
-        replace(arguments.output, page.page(analyses, notes, arguments.smallest, largest))
-    except RunError as error:
-        print(f"history: {error}", file=sys.stderr)
-        return 2
+    found = machines(held.runs)
+    largest = limits(found)
+    analyses = [analysis.analysed(one, arguments.smallest, largest) for one in found]
+    refused = [line.replace(f"{arguments.folder}/", "", 1) for line in held.refused]
+    notes = [*page.no_runs(refused), *held.notes]
+    replace(arguments.output, page.page(analyses, notes, arguments.smallest, largest))
     for line in (*held.refused, *held.notes):
-        print(f"history: {line}", file=sys.stderr)
+        print(f"{message_name('history')}: {line}", file=sys.stderr)
     counts = (plural(len(analyses), "machine"), *page.facts(analyses))
     print(f"{arguments.output}: {' · '.join(counts)}", file=message_stream(arguments.output))
     return 0

@@ -38,20 +38,16 @@ class Found:
 
 def main():
     arguments = parsed()
-    try:
-        expect_output(arguments)
-        if arguments.write_machine:
-            made = write_machine(arguments.file, arguments.write_machine)
-        elif arguments.ranks:
-            made = ranks.page_of(arguments)
-        elif arguments.errors:
-            found = errors.measure(arguments.runs, arguments.without)
-            made = shown(found, page.all_errors, document.all_errors, arguments.output)
-        else:
-            made = shown(predict(arguments), page.prediction, document.prediction, arguments.output)
-    except RunError as error:
-        print(f"predict: {error}", file=sys.stderr)
-        return 2
+    expect_output(arguments)
+    if arguments.write_machine:
+        made = write_machine(arguments.file, arguments.write_machine)
+    elif arguments.ranks:
+        made = ranks.page_of(arguments)
+    elif arguments.errors:
+        found = errors.measure(arguments.runs, arguments.without)
+        made = shown(found, page.all_errors, document.all_errors, arguments.output)
+    else:
+        made = shown(predict(arguments), page.prediction, document.prediction, arguments.output)
     print(made, end="", file=message_stream(arguments.output, arguments.write_machine))
     return 0
 
@@ -120,7 +116,7 @@ def parsed():
     what.add_argument(
         "--on",
         metavar="MACHINE",
-        help="predict for this machine: a machine file, or the name of one in results/machines",
+        help=f"predict for this machine: a machine file, or one of {machine.names()}",
     )
     what.add_argument(
         "--write-machine", type=pathlib.Path, metavar="FILE", help="write the machine of RUN"
@@ -145,7 +141,7 @@ def parsed():
         type=pathlib.Path,
         default=errors.FOLDER,
         metavar="DIR",
-        help="recorded runs, in a folder for each machine; errors are measured on them (results/runs)",
+        help="recorded runs, in a folder for each machine; errors are measured on them (those of the project)",
     )
     add(
         "--without",

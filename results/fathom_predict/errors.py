@@ -16,7 +16,7 @@ from fathom_predict.model import Model
 from fathom_runs.beside import is_beside
 from fathom_runs.source import RunError, unpacked
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "runs"
+FOLDER = pathlib.Path(__file__).with_name("runs")
 BIG_US = 1e5  # a big step takes longer than 100 ms
 SUFFIXES = (".json", ".json.gz")
 

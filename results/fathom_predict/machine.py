@@ -4,10 +4,11 @@ import json
 import pathlib
 from dataclasses import dataclass, field, fields
 
+from fathom_runs.program import command
 from fathom_runs.source import RunError, is_number, strict_json, text_of
 from fathom_runs.words import plural
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "machines"
+FOLDER = pathlib.Path(__file__).with_name("machines")
 EXPECTED = "expected a machine file (docs/predict.md)"
 
 
@@ -53,15 +54,19 @@ def nearest(counts, threads):
 
 
 def find(name):
-    """The path of a machine file, or of a file in results/machines by its name. Raises RunError."""
+    """The path of a machine file, or of a file of results/machines by its name. Raises RunError."""
     path = pathlib.Path(name)
     if path.exists():
         return path
     known = FOLDER / f"{name.removesuffix('.json')}.json"
     if path.name == name and known.exists():
         return known
-    names = ", ".join(sorted(one.stem for one in FOLDER.glob("*.json")))
-    raise RunError(f"{name}: no such file, expected a machine file or one of {names}")
+    raise RunError(f"{name}: no such file, expected a machine file or one of {names()}")
+
+
+def names():
+    """The machines of results/machines, in one string."""
+    return ", ".join(sorted(one.stem for one in FOLDER.glob("*.json")))
 
 
 def read(name):
@@ -75,7 +80,7 @@ def read(name):
         raise RunError(f"{path}: a {type(value).__name__} at the top, {EXPECTED}")
     if "benchmarks" in value:
         raise RunError(
-            f"{path}: is a run, {EXPECTED}; results/predict {path} --write-machine machine.json makes it"
+            f"{path}: is a run, {EXPECTED}; {command('predict')} {path} --write-machine machine.json makes it"
         )
     for key in REQUIRED:
         if key not in value:

@@ -13,22 +13,17 @@ from fathom_report.run import read
 from fathom_runs.arguments import add_page, command_line
 from fathom_runs.beside import SAMPLES, beside
 from fathom_runs.output import expect_distinct, message_stream
-from fathom_runs.source import RunError
 from fathom_runs.words import plural
 
 
 def main():
     arguments = parsed()
-    try:
-        expect_distinct(arguments.output, arguments.files)
-        run = read(with_samples(arguments.files))
-        # Imports SciPy and Matplotlib, which takes long, so wrong input must fail before.
-        from fathom_report import write
+    expect_distinct(arguments.output, arguments.files)
+    run = read(with_samples(arguments.files))
+    # Imports SciPy and Matplotlib, which takes long, so wrong input must fail before.
+    from fathom_report import write
 
-        figures, missing = write.report(run, arguments.output, arguments.figures)
-    except RunError as error:
-        print(f"report: {error}", file=sys.stderr)
-        return 2
+    figures, missing = write.report(run, arguments.output, arguments.figures)
     steps, ops = len(run.steps) + len(run.rank_steps), len(run.ops) + len(run.rank_ops)
     stream = message_stream(arguments.output)
     print(

@@ -5,12 +5,14 @@ import math
 import pathlib
 import sys
 
+from fathom_runs.program import command
+
 
 class Parser(argparse.ArgumentParser):
     """Prints one line for wrong usage."""
 
     def error(self, message):
-        name = self.prog.removeprefix("results/").partition(" ")[0].removesuffix(".py")
+        name = pathlib.PurePath(self.prog.partition(" ")[0]).stem
         line = " ".join(message.splitlines())
         self.exit(2, f"{name}: {line} ({self.prog} --help shows what is expected)\n")
 
@@ -21,8 +23,8 @@ class Parser(argparse.ArgumentParser):
 def command_line(program, words, **more):
     """A parser for results/`program`. The help shows `words` with their line breaks."""
     return Parser(
-        prog=f"results/{program}",
-        description=words,
+        prog=command(program),
+        description=words.replace(f"results/{program}", command(program)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         **more,
     )

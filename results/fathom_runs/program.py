@@ -15,6 +15,17 @@ from fathom_runs.source import RunError, shown
 
 FAILED = 2  # exit code of unusable input and of a failure of the program itself
 TRACEBACK = "FATHOM_TRACEBACK"  # in the environment, shows where an exception was raised
+IN_CHECKOUT = pathlib.Path(__file__).parents[1].joinpath("launch.sh").exists()
+
+
+def command(program):
+    """What a user types for a program of results/: pip installs results/gate as fathom-gate."""
+    return f"results/{program}" if IN_CHECKOUT else f"fathom-{program}"
+
+
+def message_name(program):
+    """The first word of the program's messages."""
+    return command(program).removeprefix("results/")
 
 
 def run(main, name=None):
@@ -83,8 +94,13 @@ def run_package(package):
     """Runs the package of a program, which takes its arguments from sys.argv. Exits as run() does."""
     run(
         lambda: runpy.run_module(package, run_name="__main__", alter_sys=True) and 0,
-        package.removeprefix("fathom_"),
+        message_name(package.removeprefix("fathom_")),
     )
+
+
+def console_script():
+    """Runs the package fathom_NAME as the command fathom-NAME, which pip has installed."""
+    run_package(pathlib.Path(sys.argv[0]).stem.replace("-", "_"))
 
 
 if __name__ == "__main__":

@@ -10,12 +10,13 @@ import made_up_run as made_up
 import numpy as np
 import pytest
 from gated import ALTERNATING, MEMNET, SINGLE, SUFFIX, VGG, classes, row_of, run
-from program import strict_json
+from program import refusals, strict_json
 
 from fathom_gate.__main__ import main, parsed
 from fathom_gate.causes import Cause
 from fathom_gate.words import doubt_of
 
+refused = refusals("gate")
 MANY = {"workloads": ("vgg", "memnet", "alexnet", "seq2seq", "speech"), "op_rows": False} | SINGLE
 
 
@@ -78,12 +79,12 @@ def test_a_verdict_states_its_error_rates(tmp_path, capsys):
         assert f"90 % would find +{stated['found_90_pct']:.1f} %" in text
 
 
-def test_one_option_names_several_runs(tmp_path, refusal):
+def test_one_option_names_several_runs(tmp_path):
     base, *others, new = runs(tmp_path, ("base", "b", "c", "new"))
     apart = verdict(base, new, *noise(others))[1]
     assert verdict(base, new, f"--noise={others[0]},{others[1]}")[1] == apart
     missing = f"--noise={others[0]},{tmp_path / 'lost.json'}"
-    assert "lost.json: No such file" in refusal(base, new, missing)
+    assert "lost.json: No such file" in refused(base, new, missing)
 
 
 def test_a_noisy_row_has_its_own_noise(tmp_path):
@@ -183,46 +184,34 @@ def copies(path):
     return [path, *(folder / name for name in names)]
 
 
-@pytest.fixture
-def refusal(capsys):
-    """Returns a function that runs the gate on files that it refuses, and returns its one line."""
-
-    def refused(*arguments):
-        assert main(parsed([*map(str, arguments)])) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
-
-    return refused
-
-
-def test_a_run_is_not_compared_with_itself(tmp_path, refusal):
+def test_a_run_is_not_compared_with_itself(tmp_path):
     base, new = runs(tmp_path, ("base", "new"))
     for copy in copies(base):
-        for line in (refusal(base, copy), refusal(base, new, f"--noise={copy}")):
+        for line in (refused(base, copy), refused(base, new, f"--noise={copy}")):
             assert line.startswith(f"gate: {copy}: is ") and f" as {base}, expected" in line
 
 
-def test_a_run_is_not_its_own_noise(tmp_path, refusal):
+def test_a_run_is_not_its_own_noise(tmp_path):
     base, new, again = runs(tmp_path, ("base", "new", "again"))
     for files in ([new], [again, again]):
-        assert f"{files[-1]}: is the same file as " in refusal(base, new, *noise(files))
+        assert f"{files[-1]}: is the same file as " in refused(base, new, *noise(files))
 
 
-def test_a_copy_with_a_number_that_is_none_is_a_copy(tmp_path, refusal):
+def test_a_copy_with_a_number_that_is_none_is_a_copy(tmp_path):
     base, copy = tmp_path / "base.json", tmp_path / "copy.json"
     text = run(base, 1, **MANY).read_text().replace('"params": 1000000.0', '"params": NaN')
     assert "NaN" in text
     base.write_text(text), copy.write_text(text)
-    assert f"{copy}: is a copy of the same run" in refusal(base, copy)
+    assert f"{copy}: is a copy of the same run" in refused(base, copy)
 
 
-def test_aggregates_without_repetitions_are_named(tmp_path, refusal):
+def test_aggregates_without_repetitions_are_named(tmp_path):
     files = runs(tmp_path, ("base", "new"))
     for path in files:
         document = json.loads(path.read_text())
         rows = [row for row in document["benchmarks"] if row["run_type"] == "aggregate"]
         made_up.write(path, document | {"benchmarks": rows})
-    assert f"{files[0]}: holds aggregates only, expected every repetition" in refusal(*files)
+    assert f"{files[0]}: holds aggregates only, expected every repetition" in refused(*files)
 
 
 @pytest.mark.parametrize(
