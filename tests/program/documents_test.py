@@ -13,6 +13,7 @@ import shutil
 
 import pytest
 
+from fathom_runs.program import FAILED
 from program import FAULTY_KERNELS, ONE_ROW, PROGRAM, PROGRAMS, ROOT, read_json, run, starts
 
 FOLDERS = (".", "docs", "results", "results/runs")
@@ -197,14 +198,14 @@ def test_exit_codes_are_those_of_the_help():
 
 
 def returned(name):
-    """The numbers that main() of a program in results/ returns."""
+    """The numbers that main() of a program in results/ returns, and that of its errors."""
     tree = ast.parse((ROOT / f"results/fathom_{name}/__main__.py").read_text())
     (main,) = [one for one in tree.body if getattr(one, "name", "") == "main"]
     values = [one.value for one in ast.walk(main) if isinstance(one, ast.Return)]
     branches = [
         part for one in values for part in (getattr(one, "body", one), getattr(one, "orelse", one))
     ]
-    return {one.value for one in branches if isinstance(one, ast.Constant)}
+    return {FAILED} | {one.value for one in branches if isinstance(one, ast.Constant)}
 
 
 def test_every_program_of_results_has_a_page():
