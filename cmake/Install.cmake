@@ -42,17 +42,16 @@ if(licence AND NOT DNNL_ROOT)
   install(FILES ${licence} RENAME oneDNN DESTINATION ${FATHOM_INSTALL_DIR}/licenses COMPONENT fathom_bench)
 endif()
 
-set(libraries FILES_MATCHING PATTERN "*.so*" PATTERN "libshm*" EXCLUDE PATTERN "*python*" EXCLUDE)
-set(of_cuda "(cuda|nvrtc|nvshmem)")
+set(files FILES_MATCHING PATTERN "*.so*" PATTERN "libshm*" EXCLUDE PATTERN "*python*" EXCLUDE)
 install(DIRECTORY "${FATHOM_TORCH_DIR}/lib" DESTINATION ${FATHOM_INSTALL_DIR}/torch COMPONENT libtorch
-  ${libraries} REGEX "${of_cuda}[^/]*$" EXCLUDE)
+  ${files} REGEX "(torch_cuda|c10_cuda|nvrtc|nvshmem)[^/]*$" EXCLUDE)
 set(nvidia "${FATHOM_TORCH_DIR}/../nvidia")
 if(EXISTS "${nvidia}/cu13/lib")  # libtorch_cpu.so of PyPI needs these two without a GPU, too
   install(DIRECTORY "${nvidia}/cu13/lib" DESTINATION ${FATHOM_INSTALL_DIR}/nvidia/cu13 COMPONENT libtorch
     FILES_MATCHING REGEX "lib(cudart|cupti)[.]so[^/]*$")
 endif()
 if(FATHOM_CUDA_ENABLED)
-  install(DIRECTORY "${FATHOM_TORCH_DIR}/lib" DESTINATION ${FATHOM_INSTALL_DIR}/torch COMPONENT cuda ${libraries})
+  install(DIRECTORY "${FATHOM_TORCH_DIR}/lib" DESTINATION ${FATHOM_INSTALL_DIR}/torch COMPONENT cuda ${files})
   if(EXISTS "${nvidia}")
     install(DIRECTORY "${nvidia}" DESTINATION ${FATHOM_INSTALL_DIR} COMPONENT cuda
       FILES_MATCHING PATTERN "*.so*" PATTERN include EXCLUDE)

@@ -60,7 +60,7 @@ def leading_class(ops):
 
 
 def sentence(distances, groups, classes, words):
-    upper = distances.where(np.triu(np.ones(distances.shape, dtype=bool), 1)).stack()
+    upper = distances.where(np.triu(np.ones(distances.shape, dtype=bool), 1)).stack().dropna()
     near, far = upper.idxmin(), upper.idxmax()
     named = []
     for names in groups:
