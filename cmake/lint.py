@@ -25,7 +25,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEPENDENCIES = pathlib.Path(os.environ.get("FATHOM_DEPS_DIR", ROOT / ".deps")).resolve()
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
 CLEAN_MARKS = CACHE / "fathom_bench/lint"
-PINS = sorted(ROOT.glob("cmake/wheels/*.txt"))  # versions of clang-tidy and of the libraries
+OF_TESTS = ("dashboards", "pytorch", "results")  # Python packages, which no source includes
+PINS = sorted(  # versions of clang-tidy and of the libraries
+    path for path in ROOT.glob("cmake/wheels/*.txt") if not path.stem.endswith(OF_TESTS)
+)
 KEPT_DAYS = 60  # after the last use
 
 

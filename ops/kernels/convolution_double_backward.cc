@@ -1,5 +1,6 @@
 #include "ops/kernels/convolution_double_backward.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/record_function.h>

@@ -3,12 +3,13 @@
 import pytest
 
 from compare_py import compare_py, needs_compare_py
-from program import ONE_ROW, PROGRAM, cores, read_json, run
+from program import MADE_UP_PEAKS, ONE_ROW, PROGRAM, cores, read_json, run
 
 THREADS = [1, 2][: cores()]
 ROWS = [
     f"--fathom_threads={','.join(map(str, THREADS))}",
     "--benchmark_min_time=0.01",
+    f"--fathom_peaks={MADE_UP_PEAKS}",
     "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8)/",
     "--fathom_profile",  # rows of op types, too
 ]

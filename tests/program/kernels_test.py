@@ -1,5 +1,6 @@
 """--fathom_kernels: steps and ops on a user's kernels, in processes of their own, and libraries with faults."""
 
+import copy
 import json
 import pathlib
 import re
@@ -319,8 +320,16 @@ def test_the_example_pools_in_whole_models(tmp_path, examples):
     }
 
 
-@pytest.mark.parametrize("backend", ["onednn", "tuned"])
-@pytest.mark.parametrize("step", ["alexnet/train", "residual/train", "seq2seq/train"])
+@pytest.mark.parametrize(
+    "step, backend",
+    [
+        ("alexnet/train", "onednn"),  # on tuned: in the tests of choices
+        ("residual/train", "onednn"),
+        ("residual/train", "tuned"),
+        ("seq2seq/train", "onednn"),
+        ("seq2seq/train", "tuned"),
+    ],
+)
 def test_whole_steps_run_on_other_kernels(tmp_path, step, backend):
     out = tmp_path / "out.json"
     options = [f"--fathom_backend={backend}", "--fathom_batch=2", f"--benchmark_filter=^{step}/"]
@@ -347,9 +356,19 @@ def tuned(tmp_path, *options):
     return row, choices, warnings
 
 
-def test_a_choice_is_recorded_and_repeated(tmp_path):
-    row, choices, _ = tuned(tmp_path)
+@pytest.fixture(scope="module")
+def choosing(tmp_path_factory):
+    """The row of a step that chose its kernels, and its choice, for which an empty file was given."""
+    folder = tmp_path_factory.mktemp("choosing")
+    empty = folder / "empty.json"
+    empty.write_text('{"rows": []}')
+    return tuned(folder, f"--fathom_kernel_choice={empty}")
+
+
+def test_a_choice_is_recorded_and_repeated(tmp_path, choosing):
+    row, choices, _ = copy.deepcopy(choosing)
     (choice,) = choices["rows"]
+    assert "replaced:" in row["label"]
     assert choice["choice_seconds"] > 0
     assert (choice["layout"] == "channels_last") == ("channels_last" in row["label"])
     # An operator that saves too little stays LibTorch's at each shape.
@@ -374,8 +393,8 @@ def test_a_choice_is_recorded_and_repeated(tmp_path):
     assert repeated["rows"][0]["choice_seconds"] == 0
 
 
-def test_a_choice_that_the_step_cannot_run_is_named(tmp_path):
-    _, choices, _ = tuned(tmp_path)
+def test_a_choice_that_the_step_cannot_run_is_named(tmp_path, choosing):
+    _, choices, _ = copy.deepcopy(choosing)
     (choice,) = choices["rows"]
     edited = next(one for one in choice["kernels"] if one["op"] == "addmm")
     choice["kernels"] = [edited | {"call": "float[1]", "kernel": "onednn"}]
@@ -391,10 +410,8 @@ def test_a_choice_that_the_step_cannot_run_is_named(tmp_path):
     assert expected in result.stderr
 
 
-def test_a_row_without_a_recorded_choice_chooses_and_says_so(tmp_path):
-    empty = tmp_path / "empty.json"
-    empty.write_text('{"rows": []}')
-    _, choices, warnings = tuned(tmp_path, f"--fathom_kernel_choice={empty}")
+def test_a_row_without_a_recorded_choice_chooses_and_says_so(choosing):
+    _, choices, warnings = choosing
     assert choices["rows"][0]["choice_seconds"] > 0
     (warning,) = warnings
     assert "holds no choice for alexnet/train/" in warning
