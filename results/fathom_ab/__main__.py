@@ -3,8 +3,8 @@
 results/ab build/default/fathom_bench other/build/default/fathom_bench -o ab -- --fathom_threads=1 --fathom_profile
 
 In a round, each program measures the row once, in a new process. The next round starts with the other program. With
---most-rounds=N, a noisy row gets three more rounds at a time, until the interval of its change is within 2.5 % or after
-N rounds. Writes ab/a.json and ab/b.json, in which the repetitions are the rounds, then runs the gate on them.
+--most-rounds=N, a noisy row gets three more rounds at a time, until the interval of its change is within half of --same
+or after N rounds. Writes ab/a.json and ab/b.json, in which the repetitions are the rounds, then runs the gate on them.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main():
             held = "no row is finished"
         print(f"\n{NAME}: interrupted; {held}", file=sys.stderr)
         return 130
-    return gate.main(arguments)
+    return gate.run(arguments, known)
 
 
 def common(programs):

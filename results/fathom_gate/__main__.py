@@ -46,10 +46,14 @@ class Comparison:
     more_rounds: dict  # of results/ab, by AMBIGUOUS row
 
 
-def main(arguments=None):
-    """The gate on parsed arguments, of which results/ab gives its own."""
-    arguments = arguments or parsed()
-    found = compare(arguments, check(arguments))
+def main(command=None):
+    arguments = parsed(command)
+    return run(arguments, check(arguments))
+
+
+def run(arguments, known):
+    """Compares and writes the outputs. `known` are the waivers. Returns the exit code. Raises RunError."""
+    found = compare(arguments, known)
     for path, form in ((arguments.markdown, markdown), (arguments.json, document)):
         if path:
             replace(path, form.text(found))
@@ -142,7 +146,7 @@ def chosen(rows, pattern):
     return with_fields(rows, **matching)
 
 
-def parsed(command=None):
+def parsed(command):
     parser = command_line("gate", __doc__, allow_abbrev=False)
     add = parser.add_argument
     add("base", type=pathlib.Path, metavar="BASE", help="JSON of --benchmark_out, with repetitions")

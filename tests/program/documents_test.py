@@ -198,10 +198,11 @@ def test_exit_codes_are_those_of_the_help():
 
 
 def returned(name):
-    """The numbers that main() of a program in results/ returns, and that of its errors."""
+    """The numbers that main() and run() of a program in results/ return, and that of its errors."""
     tree = ast.parse((ROOT / f"results/fathom_{name}/__main__.py").read_text())
-    (main,) = [one for one in tree.body if getattr(one, "name", "") == "main"]
-    values = [one.value for one in ast.walk(main) if isinstance(one, ast.Return)]
+    functions = [one for one in tree.body if getattr(one, "name", "") in ("main", "run")]
+    nodes = [node for one in functions for node in ast.walk(one)]
+    values = [one.value for one in nodes if isinstance(one, ast.Return)]
     branches = [
         part for one in values for part in (getattr(one, "body", one), getattr(one, "orelse", one))
     ]

@@ -340,6 +340,9 @@ def test_whole_steps_run_on_other_kernels(tmp_path, step, backend):
     assert "replaced:" in row["label"]
     if backend == "onednn":
         assert ("convolution" in row["label"]) == (step != "seq2seq/train")
+    else:
+        (choice,) = read_json(f"{out}.kernels.json")["rows"]
+        assert choice["choice_seconds"] > 0
 
 
 def tuned(tmp_path, *options):

@@ -29,17 +29,9 @@ def wheel(tmp_path_factory):
 def command(wheel, tmp_path_factory):
     """Returns a function that runs a command of the installed wheel from an empty folder."""
     folder = tmp_path_factory.mktemp("site")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-index",
-        "--no-compile",
-    ]
-    subprocess.run([*pip, "--target", folder, wheel], check=True, capture_output=True, timeout=300)
+    options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--target", folder]
+    pip = [sys.executable, "-m", "pip", "install", *options, wheel]
+    subprocess.run(pip, check=True, capture_output=True, timeout=300)
     python = DEPENDENCIES / "results/bin/python"
 
     def run(name, *arguments):

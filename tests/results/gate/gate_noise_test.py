@@ -12,7 +12,7 @@ import pytest
 from gated import ALTERNATING, MEMNET, SINGLE, SUFFIX, VGG, classes, row_of, run
 from program import refusals, strict_json
 
-from fathom_gate.__main__ import main, parsed
+from fathom_gate.__main__ import main
 from fathom_gate.causes import Cause
 from fathom_gate.words import doubt_of
 
@@ -31,7 +31,7 @@ def runs(tmp_path, names, between=0.01, **more):
 def verdict(base, new, *options):
     """The exit code and the JSON of the gate, in this process."""
     path = new.parent / "verdict.json"
-    code = main(parsed([str(base), str(new), *options, f"--json={path}"]))
+    code = main([str(base), str(new), *options, f"--json={path}"])
     assert code != 2
     return code, strict_json(path.read_text())
 
