@@ -12,7 +12,7 @@ foreach(folder torch/lib nvidia/cu13/lib nvidia/cudnn/lib)
   list(APPEND rpath "\$ORIGIN/${folder}" "\$ORIGIN/../${folder}")
 endforeach()
 set(installed fathom_bench)
-foreach(library fathom_cuda fathom_mpi)
+foreach(library fathom_cuda fathom_mpi fathom_onednn)
   if(TARGET ${library})
     list(APPEND installed ${library})
   endif()
@@ -25,8 +25,11 @@ install(TARGETS ${installed} RUNTIME_DEPENDENCY_SET libraries
   RUNTIME DESTINATION ${FATHOM_INSTALL_DIR} COMPONENT fathom_bench
   LIBRARY DESTINATION ${FATHOM_INSTALL_DIR} COMPONENT fathom_bench)
 install(RUNTIME_DEPENDENCY_SET libraries
-  PRE_INCLUDE_REGEXES "^lib(FLAC|benchmark|dnnl|jpeg|ogg|png16|pugixml|z)[.]" PRE_EXCLUDE_REGEXES .
+  PRE_INCLUDE_REGEXES "^lib(FLAC|benchmark|jpeg|ogg|png16|pugixml|z)[.]" PRE_EXCLUDE_REGEXES .
   DESTINATION ${FATHOM_INSTALL_DIR} COMPONENT fathom_bench)
+if(TARGET fathom_onednn)
+  install(FILES $<TARGET_FILE:fathom::onednn> DESTINATION ${FATHOM_INSTALL_DIR} COMPONENT fathom_bench)
+endif()
 
 # The licences of these libraries, where Debian's packages or a wheel brought them.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/packages.txt" packages REGEX "-dev$")

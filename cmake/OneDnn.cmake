@@ -1,6 +1,39 @@
-# Defines fathom::onednn: oneDNN with the same OpenMP runtime as LibTorch. Never link it into a target that uses
-# fathom::torch, because LibTorch ships the headers of another oneDNN.
+# Defines fathom::onednn: oneDNN with the same OpenMP runtime as LibTorch. The program opens it at run time, or another one
+# (--fathom_onednn), so nothing links it.
 include(Wheels)
+set(FATHOM_ONEDNN wheel CACHE STRING "oneDNN where DNNL_ROOT names none: wheel (3.2, x86-64), or source (builds 3.13)")
+if(NOT FATHOM_ONEDNN MATCHES "^(wheel|source)$")
+  message(FATAL_ERROR "FATHOM_ONEDNN=${FATHOM_ONEDNN}: expected wheel or source")
+endif()
+
+# fathom_onednn_source(OUT): downloads oneDNN 3.13.3, the one in LibTorch 2.15, and sets OUT to its folder.
+function(fathom_onednn_source out)
+  set(commit b38f97eb6f2173513112f15a0481750b8a66e901)
+  set(source "${FATHOM_DEPS_DIR}/onednn-${commit}")
+  if(NOT EXISTS "${source}")
+    set(url https://github.com/uxlfoundation/oneDNN.git)
+    fathom_say("Downloading oneDNN 3.13.3 from ${url} into ${source}")
+    file(REMOVE_RECURSE "${source}.new")
+    file(MAKE_DIRECTORY "${source}.new")
+    foreach(step "init" "fetch;--depth=1;${url};${commit}" "checkout;FETCH_HEAD")
+      list(INSERT step 1 --quiet)
+      execute_process(COMMAND git ${step}
+        WORKING_DIRECTORY "${source}.new" RESULT_VARIABLE failed ERROR_VARIABLE error)
+      if(failed)
+        break()
+      endif()
+    endforeach()
+    if(failed)
+      file(REMOVE_RECURSE "${source}.new")
+      string(REGEX MATCH "^[^\n]+" error "${error}${failed}")
+      message(FATAL_ERROR "Could not download oneDNN from ${url}: ${error}. Start again with network access, give an "
+        "installed oneDNN with -DDNNL_ROOT=DIR, or use -DFATHOM_ONEDNN=wheel.")
+    endif()
+    file(RENAME "${source}.new" "${source}")
+  endif()
+  set(${out} "${source}" PARENT_SCOPE)
+endfunction()
+
 set(user_dnnl ${DNNL_ROOT} $ENV{DNNL_ROOT})
 if(user_dnnl)
   unset(dnnl_DIR CACHE)  # find_package() would not look into another DNNL_ROOT
@@ -18,6 +51,14 @@ elseif(user_dnnl)
   endif()
   message(FATAL_ERROR "DNNL_ROOT=${user_dnnl}: expected oneDNN 3 with the OMP runtime, found ${found}. "
     "Set -DDNNL_ROOT=DIR to its install prefix, or use -UDNNL_ROOT to install the pinned wheel.")
+elseif(FATHOM_ONEDNN STREQUAL "source")
+  fathom_onednn_source(source)
+  set(ONEDNN_CPU_RUNTIME OMP CACHE INTERNAL "")
+  foreach(part DOC EXAMPLES GRAPH TESTS)
+    set(ONEDNN_BUILD_${part} OFF CACHE INTERNAL "")
+  endforeach()
+  add_subdirectory("${source}" onednn EXCLUDE_FROM_ALL)
+  add_library(fathom::onednn ALIAS dnnl)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   fathom_wheels(onednn "oneDNN 3.2 (39 MB)"
     "Start again with network access, or give an installed oneDNN with -DDNNL_ROOT=DIR." deps)
@@ -29,4 +70,7 @@ else()
 endif()
 if(user_dnnl)
   unset(dnnl_DIR CACHE)
+endif()
+if(TARGET fathom::onednn)
+  list(APPEND CMAKE_BUILD_RPATH $<TARGET_FILE_DIR:fathom::onednn>)
 endif()

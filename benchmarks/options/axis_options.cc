@@ -42,24 +42,32 @@ Backend backend_of(const std::string& typed, const Options& options) {
   throw UsageError("--fathom_backend: " + typed + " not in {" + known + "}");
 }
 
-/// The path of a library, which resolve_for_machine() loads: until then only its name is known.
-OptionValue kernels() {
-  OptionValue made = value("FILE", &Options::kernels);
-  made.declare = [](CLI::App& app, const std::string& flag, Options& options) {
-    const auto set = [flag, &options](const std::string& path) {
-      options.kernels = path;
+/// The path of a library, which `load` takes while the command line is read: later options depend
+/// on it.
+OptionValue library(std::string Options::*path, void (*load)(Options& options)) {
+  OptionValue made = value("FILE", path);
+  made.declare = [path, load](CLI::App& app, const std::string& flag, Options& options) {
+    const auto set = [=, &options](const std::string& typed) {
+      options.*path = typed;
       try {
         // A file that is missing is missing under any name.
-        if (!std::ifstream(path)) throw std::runtime_error(std::strerror(errno));
-        options.axes.library = std::make_shared<ops::KernelLibrary>(path);
+        if (!std::ifstream(typed)) throw std::runtime_error(std::strerror(errno));
+        load(options);
       } catch (const std::runtime_error& error) {
-        throw UsageError(flag + "=" + path + ": " + error.what());
+        throw UsageError(flag + "=" + typed + ": " + error.what());
       }
     };
     app.add_option_function<std::string>(flag, set);
   };
   return made;
 }
+
+/// Until resolve_for_machine() loads the kernels, only their name is known.
+void name_kernels(Options& options) {
+  options.axes.library = std::make_shared<ops::KernelLibrary>(options.kernels);
+}
+
+void use_onednn(Options& options) { ops::onednn::use(options.onednn); }
 
 StepName step_name(const std::string& typed) {
   std::vector<std::string> known;
@@ -213,9 +221,13 @@ OptionGroup axis_options() {
             "backends of ops (default: all) and of steps (default: torch)",
             list<std::string>(&Axes::backends, {}, backend_of),
             {.token = "backend", .refusal = refused_backend, .own_process = kValueOfRow}},
+           {"--fathom_onednn",
+            "calls another oneDNN 3 than the one of the build",
+            library(&Options::onednn, use_onednn),
+            {.file = kInput, .context = {"fathom_onednn"}}},
            {"--fathom_kernels",
             "adds rows of steps and ops on your kernels in lib<name>.so",
-            kernels(),
+            library(&Options::kernels, name_kernels),
             {.excludes = {{"--fathom_study", "whose rows are the same on every machine"},
                           {"--fathom_record", "which records the ops of LibTorch"}},
              .refusal = refused_kernels,

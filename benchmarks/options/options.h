@@ -95,6 +95,7 @@ struct Options {
   std::string gpu;                  ///< index or UUID of the only GPU to use; empty: CUDA's first
   std::string no_gpu;               ///< why the axes leave out the GPU, though there is a driver
   std::string kernels;              ///< path of the library of the axes
+  std::string onednn;               ///< path of the oneDNN that backend:onednn calls; empty: own
   std::optional<StepName> explain;  ///< runs this step and its ops, then prints an explanation
   std::optional<Study> study;       ///< runs the rows of this study
   std::string record;               ///< folder for recorded shapes; the program measures nothing

@@ -88,6 +88,15 @@ struct LayerNormProblem {
   std::optional<NormGradients> gradients = {};
 };
 
+/// Normalization of each group of channels of a sample of x [N, C, ...] with its own mean and
+/// variance; weight and bias are [C].
+struct GroupNormProblem {
+  Buffer x, weight, bias, y;
+  int64_t groups;
+  double epsilon;
+  std::optional<NormGradients> gradients = {};
+};
+
 /// Softmax over `axis`, or its logarithm.
 struct SoftmaxProblem {
   bool log;
@@ -205,8 +214,8 @@ struct CtcProblem {
 
 using Problem =
     std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
-                 BatchNormProblem, LayerNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem,
-                 ReductionProblem, ConcatProblem, CopyProblem, LstmProblem, GruProblem,
-                 ClippedRnnProblem, CtcProblem, UpsampleProblem>;
+                 BatchNormProblem, LayerNormProblem, GroupNormProblem, SoftmaxProblem, UnaryProblem,
+                 BinaryProblem, ReductionProblem, ConcatProblem, CopyProblem, LstmProblem,
+                 GruProblem, ClippedRnnProblem, CtcProblem, UpsampleProblem>;
 
 }  // namespace fathom::ops

@@ -65,6 +65,7 @@ CARDS = {
         "fathom_cuda_graph": "--fathom_cuda_graph",
         "fathom_kernel_choice": "--fathom_kernel_choice, hash",
         "fathom_kernels": "--fathom_kernels, hash",
+        "fathom_onednn": "--fathom_onednn, hash",
         "fathom_layout": "--fathom_layout",
         "fathom_malloc": "--fathom_malloc",
         "fathom_mkl": "--fathom_mkl",

@@ -23,7 +23,8 @@ OPTIONS = (ROOT / "docs/options.md").read_text()
 PAGES = {"report": "report", "gate": "gate", "ab": "gate", "history": "history"}
 PAGES |= {"export": "dashboards", "predict": "predict", "compare": "compare"}
 # What this machine may lack for a command, and the error that says so.
-ABSENT = {"--fathom_device=cuda": "--fathom_device=cuda: ", "--fathom_rom": "--fathom_rom"}
+ABSENT = {"--fathom_device=cuda": "--fathom_device=cuda: "}
+ABSENT |= {option: option for option in ("--fathom_onednn", "--fathom_rom")}
 
 
 @functools.cache

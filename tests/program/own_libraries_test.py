@@ -76,6 +76,24 @@ def test_a_dnnl_root_that_does_not_fit_is_an_error(version, runtime, found, conf
     assert code == 1 and f"expected oneDNN 3 with the OMP runtime, found {found}" in said
 
 
+def test_a_source_that_cannot_be_downloaded_is_one_error(configured, tmp_path):
+    """git looks for GitHub's repositories in an empty folder."""
+    settings = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{tmp_path}/.insteadOf",
+        "GIT_CONFIG_VALUE_0": "https://github.com/",
+    }
+    options = ("-DFATHOM_ONEDNN=source", f"-DFATHOM_DEPS_DIR={tmp_path}/deps")
+    code, said = configured("OneDnn", *options, **settings)
+    assert code == 1 and "does not appear to be a git repository. Start again with network" in said
+    assert not list((tmp_path / "deps").iterdir())
+
+
+def test_another_kind_of_onednn_is_refused(configured):
+    code, said = configured("OneDnn", "-DFATHOM_ONEDNN=sources")
+    assert code == 1 and "FATHOM_ONEDNN=sources: expected wheel or source" in said
+
+
 def test_libtorch_may_be_any_folder_of_the_prefix_path(configured, tmp_path):
     headers = tmp_path / "torch/include/torch/headeronly"
     headers.mkdir(parents=True)

@@ -23,7 +23,7 @@ RULES = {
     "ops/core": ["fixtures/*"],
     "ops/cuda": ["fixtures/*", "ops/core"],
     "ops/kernels": ["fixtures/*", "ops/core", "ops/cuda"],
-    "ops/backends/onednn": ["ops/core"],
+    "ops/backends/onednn": ["fixtures/machine", "ops/core"],
     "ops/backends/cuda": ["ops/core", "ops/cuda", "ops/kernels"],
     "ops/backends/operators": BACKENDS,
     "ops/backends": BACKENDS,

@@ -15,6 +15,7 @@ std::unique_ptr<Kernel> make(const UpsampleProblem& problem);
 std::unique_ptr<Kernel> make(const ResponseNormProblem& problem);
 std::unique_ptr<Kernel> make(const BatchNormProblem& problem);
 std::unique_ptr<Kernel> make(const LayerNormProblem& problem);
+std::unique_ptr<Kernel> make(const GroupNormProblem& problem);
 std::unique_ptr<Kernel> make(const SoftmaxProblem& problem);
 std::unique_ptr<Kernel> make(const UnaryProblem& problem);
 std::unique_ptr<Kernel> make(const BinaryProblem& problem);

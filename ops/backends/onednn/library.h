@@ -8,8 +8,12 @@
 
 namespace fathom::ops::onednn {
 
+/// Calls the oneDNN in `file` instead of the one that the program was built with. To be called
+/// before any other function. Throws std::runtime_error with what `file` lacks.
+void use(const std::string& file);
+
 /// Version of the oneDNN that backend:onednn calls, which is not LibTorch's; empty in a build
-/// without oneDNN.
+/// without oneDNN. This and all below throw std::runtime_error where oneDNN does not load.
 std::string version();
 
 /// Whether oneDNN supports bf16 on this CPU (on x86 from AVX-512 on); false without oneDNN.
@@ -20,4 +24,15 @@ bool has_bf16();
 /// std::runtime_error for other errors. Null in a build without oneDNN.
 std::unique_ptr<Kernel> kernel(const Problem& problem);
 
+/// The functions of libfathom_onednn.so, which calls a oneDNN that is loaded before it. One
+/// compiler builds both, so C++ objects and exceptions pass between them.
+struct Library {
+  bool (*has_bf16)();
+  std::unique_ptr<Kernel> (*kernel)(const Problem& problem);
+};
+
 }  // namespace fathom::ops::onednn
+
+/// The only exported symbol of the library.
+extern "C" __attribute__((visibility("default"))) const fathom::ops::onednn::Library*
+fathom_onednn_library();

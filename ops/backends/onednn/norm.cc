@@ -1,3 +1,4 @@
+#include "ops/backends/onednn/added.h"
 #include "ops/backends/onednn/image_layout.h"
 #include "ops/backends/onednn/kernels.h"
 
@@ -110,6 +111,33 @@ std::unique_ptr<Kernel> make(const LayerNormProblem& problem) {
   // oneDNN demands the bias, although no gradient depends on it.
   return backward_pass(problem, forward, inputs, backward,
                        {{DNNL_ARG_SCALE, problem.weight}, {DNNL_ARG_SHIFT, problem.bias}});
+}
+
+std::unique_ptr<Kernel> make(const GroupNormProblem& problem) {
+  const Buffer& x = problem.x;
+  const dnnl_dim_t groups = problem.groups;
+  const auto epsilon = static_cast<float>(problem.epsilon);
+  const unsigned flags = dnnl_use_scale | dnnl_use_shift;
+  const dnnl_prop_kind_t training = dnnl_forward_training;
+  const const_dnnl_primitive_attr_t none = nullptr;
+  const std::vector<Argument> inputs = inputs_of(problem);
+  const auto forward = [=](const memory::desc& image) {
+    const const_dnnl_memory_desc_t desc = image.get();
+    return describe_added("dnnl_group_normalization_forward_primitive_desc_create", training, desc,
+                          desc, groups, epsilon, flags, none);
+  };
+  if (!problem.gradients) return image_primitive(x, forward, inputs, {{DNNL_ARG_DST, problem.y}});
+  const auto backward = [=](const memory::desc& image) {
+    const const_dnnl_memory_desc_t desc = image.get();
+    const auto hint = forward(image);
+    return describe_added("dnnl_group_normalization_backward_primitive_desc_create", dnnl_backward,
+                          desc, desc, desc, groups, epsilon, flags,
+                          static_cast<const_dnnl_primitive_desc_t>(hint.get()), none);
+  };
+  const memory::desc image = image_layout(x, backward);
+  return backward_pass(
+      problem, [&] { return forward(image); }, inputs, [&] { return backward(image); },
+      {{DNNL_ARG_SCALE, problem.weight}});
 }
 
 }  // namespace fathom::ops::onednn

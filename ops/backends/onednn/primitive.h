@@ -2,10 +2,10 @@
 
 #include <functional>
 #include <initializer_list>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 #include <vector>
 
+#include "ops/backends/onednn/dnnl.h"
 #include "ops/core/kernel.h"
 #include "ops/core/problem.h"
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <oneapi/dnnl/dnnl.hpp>
-
+#include "ops/backends/onednn/dnnl.h"
 #include "ops/core/problem.h"
 
 namespace fathom::ops::onednn {

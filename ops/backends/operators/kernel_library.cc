@@ -2,15 +2,10 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -19,16 +14,13 @@
 #include <string_view>
 #include <utility>
 
-#include "fixtures/machine/forked_text.h"
-#include "fixtures/machine/process_end.h"
+#include "fixtures/machine/shared_library.h"
 #include "ops/core/backend.h"
 
 namespace fathom::ops {
 namespace {
 
 using fixtures::Device;
-
-constexpr unsigned kLoadSeconds = 60;
 
 /// Names of backends that are not in kBackendNames but that rows have or will have.
 constexpr std::array<std::string_view, 4> kReserved{"library", "gloo", "nccl", "mpi"};
@@ -48,38 +40,14 @@ std::string in_one_line(std::string_view message) {
   return text;
 }
 
-/// While it exists, what is printed to stdout goes to stderr: stdout may be JSON.
-class StdoutIsStderr {
- public:
-  StdoutIsStderr() : stdout_(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
-    std::fflush(stdout);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-  }
-  StdoutIsStderr(const StdoutIsStderr&) = delete;
-  StdoutIsStderr& operator=(const StdoutIsStderr&) = delete;
-  ~StdoutIsStderr() {
-    std::fflush(stdout);
-    dup2(stdout_, STDOUT_FILENO);
-    close(stdout_);
-  }
-
- private:
-  int stdout_;
-};
-
 /// Loads the library. Returns the reason where it does not load, else "".
 std::string load_error(const std::string& path) {
   try {
-    void* library = nullptr;
-    const StdoutIsStderr printing;
-    without_replacement_warning([&] { library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); });
-    if (library != nullptr) return {};
-  } catch (const std::exception& error) {  // of a registration that LibTorch refuses
+    without_replacement_warning([&] { fixtures::open_library(path, RTLD_NOW | RTLD_LOCAL); });
+  } catch (const std::exception& error) {  // of the loader, or a registration that LibTorch refuses
     return in_one_line(error.what());
   }
-  const std::string reason = dlerror();
-  const std::string prefix = path + ": ";
-  return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
+  return {};
 }
 
 /// A line "<device> <operator> <kernel>" for each active kernel of ATen's operators.
@@ -112,17 +80,6 @@ std::string loaded_kernels(const std::string& path) {
     if (!before.contains(kernel)) text += kernel + '\n';
   }
   return text;
-}
-
-/// The same in a process of its own. Throws std::runtime_error where that process dies.
-std::string kernels_elsewhere(const std::string& path) {
-  const auto [text, is_complete, status] =
-      fixtures::forked_text([&] { return loaded_kernels(path); }, kLoadSeconds);
-  if (is_complete) return text;
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-    throw std::runtime_error("did not load within " + std::to_string(kLoadSeconds) + " s");
-  throw std::runtime_error("ended the process that loaded it, with " +
-                           fixtures::process_end(status));
 }
 
 bool is_taken(std::string_view name) {
@@ -158,7 +115,7 @@ KernelLibrary::KernelLibrary(const std::string& path)
 
 void KernelLibrary::find_operators() {
   if (!std::ifstream(file_)) throw std::runtime_error(std::strerror(errno));
-  std::istringstream lines(kernels_elsewhere(file_));
+  std::istringstream lines(fixtures::loaded_elsewhere([&] { return loaded_kernels(file_); }));
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("! ")) throw std::runtime_error("cannot be loaded: " + line.substr(2));
     std::istringstream words(line);

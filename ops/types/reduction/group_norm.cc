@@ -3,6 +3,7 @@
 #include <ATen/ops/native_group_norm_backward.h>
 #include <c10/util/accumulate.h>
 
+#include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
 #include "ops/core/op.h"
 #include "ops/core/random_inputs.h"
@@ -29,8 +30,7 @@ struct GroupNormShape {
 
 /// Group normalization: with the mean and variance of each group of channels of a sample. Forward:
 /// {x [N, C, ...], weight [C], bias [C]} gives {y}. Backward: {x, weight, bias, g}, with g of the
-/// shape of x, gives {dx, dweight, dbias}. No vendor's rows: cuDNN has no such op, and the pinned
-/// oneDNN 3.2 has none yet.
+/// shape of x, gives {dx, dweight, dbias}. oneDNN has it from 3.3 on, cuDNN has no such op.
 class GroupNorm final : public Op {
  public:
   GroupNorm(GroupNormShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
@@ -77,6 +77,22 @@ class GroupNorm final : public Op {
   /// Sums over a group and over the samples may nearly cancel.
   double tolerance_factor(fixtures::Precision /*precision*/) const override {
     return pass_ == Pass::kForward ? 1 : 4;
+  }
+
+  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kOneDnn}; }
+
+  Problem problem(const Tensors& in, const Tensors& out) const override {
+    GroupNormProblem problem{.x = buffer(in[0]),
+                             .weight = buffer(in[1]),
+                             .bias = buffer(in[2]),
+                             .y = buffer(out[0]),
+                             .groups = shape_.groups,
+                             .epsilon = kEpsilon};
+    if (pass_ == Pass::kBackward) {
+      problem.y = buffer(in[3]);
+      problem.gradients = {.x = buffer(out[0]), .weight = buffer(out[1]), .bias = buffer(out[2])};
+    }
+    return problem;
   }
 
  private:
