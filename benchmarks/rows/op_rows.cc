@@ -49,7 +49,7 @@ std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Axes& axes, D
                                  Precision precision) {
   std::vector<Backend> backends = shape.op->backends();
   std::erase_if(backends, [&](Backend backend) {
-    return !is_here(backend, device, precision) ||
+    return !is_here(backend, *shape.type, device, precision) ||
            (backend == Backend::kNative && !shape.op->native_on(device));
   });
   if (has_library(axes, device) && replaces(*axes.library, device, *shape.type))

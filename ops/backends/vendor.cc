@@ -30,6 +30,11 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
   return false;
 }
 
+bool is_here(Backend backend, const OpType& type, Device device, fixtures::Precision precision) {
+  return is_here(backend, device, precision) &&
+         (backend != Backend::kOneDnn || onednn::has(type.name));
+}
+
 std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
                                       fixtures::Precision precision) {
   if (backend == Backend::kOneDnn) {

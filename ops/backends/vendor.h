@@ -18,6 +18,10 @@ namespace fathom::ops {
 bool is_here(Backend backend, fixtures::Device device,
              fixtures::Precision precision = fixtures::Precision::kFp32);
 
+/// The same for the ops of a type, for which the vendor's library may be too old.
+bool is_here(Backend backend, const OpType& type, fixtures::Device device,
+             fixtures::Precision precision);
+
 /// Whether a backend is a vendor's library, which solves a Problem.
 constexpr bool is_vendor(Backend backend) {
   return backend == Backend::kOneDnn || backend == Backend::kCublas || backend == Backend::kCudnn;

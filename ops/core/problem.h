@@ -94,7 +94,6 @@ struct GroupNormProblem {
   Buffer x, weight, bias, y;
   int64_t groups;
   double epsilon;
-  std::optional<NormGradients> gradients = {};
 };
 
 /// Softmax over `axis`, or its logarithm.

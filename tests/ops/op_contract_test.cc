@@ -77,7 +77,7 @@ TEST_P(OpContract, AcceptsTheResultsOfVendors) {
   for (const Backend backend : op_->backends()) {
     if (!is_vendor(backend)) continue;
     for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
-      if (!is_here(backend, fixtures::Device::kCpu, precision)) continue;
+      if (!is_here(backend, *op_type(GetParam().type), fixtures::Device::kCpu, precision)) continue;
       const Tensors inputs = converted(op_->inputs(7), scalar_type(precision), at::kCPU);
       const auto [outputs, implementation] = vendor_results(backend, *op_, inputs, precision);
       EXPECT_NO_THROW(op_->check(inputs, outputs, precision))

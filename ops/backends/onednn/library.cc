@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <stdexcept>
@@ -23,6 +24,9 @@ struct Version {
 constexpr unsigned kOpenMp = 2;
 constexpr std::array<std::pair<unsigned, std::string_view>, 5> kRuntimes{
     {{0, "no CPU"}, {1, "one thread"}, {4, "TBB"}, {8, "a thread pool"}, {512, "SYCL"}}};
+
+/// Op types whose primitive came after oneDNN 3.2, and the minor version that added it.
+constexpr std::array<std::pair<std::string_view, int>, 1> kAdded{{{"group_norm", 3}}};
 
 std::string text(const Version& version) {
   return std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
@@ -72,6 +76,7 @@ const Library* calls(const Version& version) {
 
 struct Opened {
   std::string version;
+  int minor = 0;
   const Library* calls = nullptr;
 };
 
@@ -91,7 +96,7 @@ Opened open(const std::string& file) {
     throw std::runtime_error("LibTorch has loaded " + file_of(dlsym(RTLD_DEFAULT, kFunction)) +
                              ", which all calls reach; use the LibTorch of PyPI");
   }
-  return {.version = text(version), .calls = calls(version)};
+  return {.version = text(version), .minor = version.minor, .calls = calls(version)};
 }
 
 /// The oneDNN of the first call.
@@ -128,6 +133,12 @@ void use(const std::string& file) {
 std::string version() { return opened().version; }
 
 bool has_bf16() { return opened().calls != nullptr && opened().calls->has_bf16(); }
+
+bool has(std::string_view op_type) {
+  return std::none_of(kAdded.begin(), kAdded.end(), [&](const auto& added) {
+    return added.first == op_type && opened().minor < added.second;
+  });
+}
 
 std::unique_ptr<Kernel> kernel(const Problem& problem) {
   return opened().calls == nullptr ? nullptr : opened().calls->kernel(problem);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "ops/core/kernel.h"
 #include "ops/core/problem.h"
@@ -18,6 +19,9 @@ std::string version();
 
 /// Whether oneDNN supports bf16 on this CPU (on x86 from AVX-512 on); false without oneDNN.
 bool has_bf16();
+
+/// Whether oneDNN is new enough for the ops of a type that it can run.
+bool has(std::string_view op_type);
 
 /// oneDNN's kernel for `problem` on the CPU, at the current thread count and in the layouts that it
 /// prefers. Throws NotSupported where oneDNN does not support the problem on this machine,

@@ -1,4 +1,5 @@
-#include "ops/backends/onednn/added.h"
+#include <dlfcn.h>
+
 #include "ops/backends/onednn/image_layout.h"
 #include "ops/backends/onednn/kernels.h"
 
@@ -114,30 +115,25 @@ std::unique_ptr<Kernel> make(const LayerNormProblem& problem) {
 }
 
 std::unique_ptr<Kernel> make(const GroupNormProblem& problem) {
-  const Buffer& x = problem.x;
-  const dnnl_dim_t groups = problem.groups;
-  const auto epsilon = static_cast<float>(problem.epsilon);
-  const unsigned flags = dnnl_use_scale | dnnl_use_shift;
-  const dnnl_prop_kind_t training = dnnl_forward_training;
-  const const_dnnl_primitive_attr_t none = nullptr;
-  const std::vector<Argument> inputs = inputs_of(problem);
-  const auto forward = [=](const memory::desc& image) {
-    const const_dnnl_memory_desc_t desc = image.get();
-    return describe_added("dnnl_group_normalization_forward_primitive_desc_create", training, desc,
-                          desc, groups, epsilon, flags, none);
+  // The headers of oneDNN before 3.3 do not declare this function.
+  using Create =
+      dnnl_status_t (*)(dnnl_primitive_desc_t * made, dnnl_engine_t engine, dnnl_prop_kind_t pass,
+                        const_dnnl_memory_desc_t x, const_dnnl_memory_desc_t y, dnnl_dim_t groups,
+                        float epsilon, unsigned flags, const_dnnl_primitive_attr_t attributes);
+  const auto create = reinterpret_cast<Create>(
+      dlsym(RTLD_DEFAULT, "dnnl_group_normalization_forward_primitive_desc_create"));
+  if (create == nullptr) throw NotSupported("this oneDNN has no group normalization");
+  const auto describe = [&](const memory::desc& image) {
+    dnnl_primitive_desc_t made = nullptr;
+    dnnl::error::wrap_c_api(create(&made, engine().get(), dnnl_forward_training, image.get(),
+                                   image.get(), problem.groups, static_cast<float>(problem.epsilon),
+                                   dnnl_use_scale | dnnl_use_shift, nullptr),
+                            "could not describe a group normalization");
+    dnnl::primitive_desc_base description;
+    description.reset(made);
+    return description;
   };
-  if (!problem.gradients) return image_primitive(x, forward, inputs, {{DNNL_ARG_DST, problem.y}});
-  const auto backward = [=](const memory::desc& image) {
-    const const_dnnl_memory_desc_t desc = image.get();
-    const auto hint = forward(image);
-    return describe_added("dnnl_group_normalization_backward_primitive_desc_create", dnnl_backward,
-                          desc, desc, desc, groups, epsilon, flags,
-                          static_cast<const_dnnl_primitive_desc_t>(hint.get()), none);
-  };
-  const memory::desc image = image_layout(x, backward);
-  return backward_pass(
-      problem, [&] { return forward(image); }, inputs, [&] { return backward(image); },
-      {{DNNL_ARG_SCALE, problem.weight}});
+  return image_primitive(problem.x, describe, inputs_of(problem), {{DNNL_ARG_DST, problem.y}});
 }
 
 }  // namespace fathom::ops::onednn
