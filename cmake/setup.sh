@@ -77,13 +77,14 @@ gpu_tools_changed() {
   [[ -e $build/gpu_tools.txt && $(gpu_tools) != "$(<"$build/gpu_tools.txt")" ]]
 }
 
+# configure PRESET: with the options of $configure_options where it is set, which choose the preset, too.
 configure() {
   local preset=$1 errors=$root/build/$1/configure.err version
   version=$(cmake --version | sed -n '1s/.* //p')
   printf '%s\n' 3.25 "$version" | sort -VC ||
     fail "CMake $version is too old: 3.25 or newer is needed (python3 -m pip install cmake)"
   say "configuring build/$preset"
-  cmake -S "$root" --preset "$preset" --log-level=NOTICE >&2 2>"$errors" </dev/null && return
+  cmake -S "$root" -B "$build" "${configure_options[@]:---preset=$preset}" --log-level=NOTICE >&2 2>"$errors" </dev/null && return
   fail "could not configure:$(cmake_errors "$errors")(full output: $errors)"
 }
 
@@ -167,4 +168,14 @@ set_up() {
   trap - INT TERM
   : >"$root/build/lock"
   exec {lock}<&-
+}
+
+# run_tests [PYTEST OPTION...]: runs pytest with the programs in $build.
+run_tests() {
+  FATHOM_DEPS_DIR=$(sed -n 's/^FATHOM_DEPS_DIR:PATH=//p' "$build/CMakeCache.txt")
+  export FATHOM_DEPS_DIR FATHOM_BENCH=$build/fathom_bench
+  install_wheels dashboards # the virtual environments for tests/results
+  export PYTHONDONTWRITEBYTECODE=1 CMAKE_GENERATOR=Ninja # for projects that tests configure
+  cd "$root" || exit
+  exec "$(command -v pytest-3 || echo pytest)" "$@" # Debian and Fedora call pytest pytest-3
 }
