@@ -24,7 +24,7 @@ MADE_UP_PEAKS = pathlib.Path(__file__).resolve().parent / "program/made_up_peaks
 # Options for quick runs: a row takes milliseconds, a run about one second. Peaks take longer to measure.
 WITH_PEAKS = ["--fathom_device=cpu", "--fathom_threads=1", "--benchmark_min_time=0.01"]
 QUICK = [*WITH_PEAKS, f"--fathom_peaks={MADE_UP_PEAKS}"]
-ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
+ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch/"]
 WITHOUT_GPU = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
 
 NO_DRIVER = "no NVIDIA driver (libcuda.so.1 not found)"

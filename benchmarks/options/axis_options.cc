@@ -13,6 +13,8 @@
 #include "models/table.h"
 #include "ops/backends/onednn/library.h"
 #include "ops/backends/operators/kernel_library.h"
+#include "ops/backends/torch_packed.h"
+#include "ops/backends/vendor.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -137,9 +139,19 @@ std::string refused_backend(const Options& options) {
     const std::string refusal = refused_without_gpu(options);
     if (!refusal.empty()) return "=" + std::string(name(backend)) + refusal;
   }
+  for (const auto backend : {Backend::kOneDnn, Backend::kTorchPacked}) {
+    if (holds(axes.backends, backend) && !holds(axes.devices, Device::kCpu)) {
+      return "=" + std::string(name(backend)) +
+             ": runs on the CPU only, which --fathom_device leaves out";
+    }
+  }
+  if (holds(axes.backends, Backend::kTorchPacked) &&
+      std::none_of(axes.precisions.begin(), axes.precisions.end(), [](auto precision) {
+        return is_here(Backend::kTorchPacked, Device::kCpu, precision);
+      })) {
+    return "=torch_packed: " + ops::torch_packed::refusal(axes.precisions.front());
+  }
   if (!holds(axes.backends, Backend::kOneDnn)) return {};
-  if (!holds(axes.devices, Device::kCpu))
-    return "=onednn: runs on the CPU only, which --fathom_device leaves out";
   if (ops::onednn::version().empty())
     return "=onednn: built without oneDNN; configure with -DDNNL_ROOT=DIR";
   if (!ops::onednn::has_bf16() && axes.precisions == std::vector{Precision::kBf16}) {

@@ -67,12 +67,15 @@ bool is_explained(const Row& row, const Options& options) {
   return row.step == options.explain && !row.cuda_graph;
 }
 
+/// torch_packed answers a question about single ops, which no figure asks.
+bool may_be_shown(const Row& row) { return row.op->backend != ops::Backend::kTorchPacked; }
+
 /// Cold rows are needed only where a hot call finds its buffers in the caches.
 bool is_op_of_explained(const Row& row, const Options& options) {
   const ops::ShapeRow& shape = *row.op->shape;
   const bool train = options.explain->mode == Mode::kTrain;
   return shape.workload == options.explain->workload &&
-         (train ? shape.count : shape.infer_count) > 0 &&
+         (train ? shape.count : shape.infer_count) > 0 && may_be_shown(row) &&
          (row.op->cache == Cache::kHot || !exceeds_caches(row));
 }
 
@@ -170,7 +173,7 @@ bool trains(const Row& row, const Options& options) {
 
 /// Cold rows are needed only of the backend that the steps use.
 bool is_needed_op(const Row& row, const Options& options) {
-  return share_of(row, options) >= Share::kOps &&
+  return share_of(row, options) >= Share::kOps && may_be_shown(row) &&
          (row.op->cache == Cache::kHot || row.op->in_steps);
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ops/backends/onednn/library.h"
+#include "ops/backends/torch_packed.h"
 #include "ops/cuda/library.h"
 
 namespace fathom::ops {
@@ -19,6 +20,8 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
     case Backend::kOneDnn:
       return device == Device::kCpu && !onednn::version().empty() &&
              (precision != fixtures::Precision::kBf16 || onednn::has_bf16());
+    case Backend::kTorchPacked:
+      return device == Device::kCpu && torch_packed::refusal(precision).empty();
     case Backend::kCublas:
     case Backend::kCudnn:
       return device == Device::kCuda;
@@ -41,6 +44,7 @@ std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,
     if (auto kernel = onednn::kernel(problem)) return kernel;
     throw std::runtime_error("built without oneDNN");
   }
+  if (backend == Backend::kTorchPacked) return torch_packed::kernel(problem);
   if (cuda_library() == nullptr)
     throw std::runtime_error(std::string(name(backend)) + ": " +
                              fixtures::unavailable_reason(Device::kCuda));

@@ -13,8 +13,8 @@
 namespace fathom::ops {
 
 /// Whether a backend has rows on `device` in this precision. oneDNN has where this build and this
-/// CPU support it. cuBLAS and cuDNN have on every GPU; fixtures::unavailable_reason() says whether
-/// this machine has one.
+/// CPU support it, LibTorch's on packed weights where this LibTorch and this CPU do. cuBLAS and
+/// cuDNN have on every GPU; fixtures::unavailable_reason() says whether this machine has one.
 bool is_here(Backend backend, fixtures::Device device,
              fixtures::Precision precision = fixtures::Precision::kFp32);
 
@@ -22,9 +22,10 @@ bool is_here(Backend backend, fixtures::Device device,
 bool is_here(Backend backend, const OpType& type, fixtures::Device device,
              fixtures::Precision precision);
 
-/// Whether a backend is a vendor's library, which solves a Problem.
+/// Whether a backend is a vendor's library, which solves a Problem: LibTorch's oneDNN is, too.
 constexpr bool is_vendor(Backend backend) {
-  return backend == Backend::kOneDnn || backend == Backend::kCublas || backend == Backend::kCudnn;
+  return backend == Backend::kOneDnn || backend == Backend::kCublas || backend == Backend::kCudnn ||
+         backend == Backend::kTorchPacked;
 }
 
 /// A vendor's kernel for `problem`, at the current thread count or on the GPU's current stream.

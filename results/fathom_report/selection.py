@@ -3,7 +3,7 @@
 import pandas as pd
 
 from fathom_runs.catalogue import FRAMEWORK
-from fathom_runs.names import TORCH, step_of
+from fathom_runs.names import TORCH, TORCH_PACKED, step_of
 from fathom_runs.steps import CALLS, step_sums
 from fathom_runs.words import plural
 
@@ -101,9 +101,14 @@ def one_setting_of_steps(ops):
     return table.assign(backend=ops.backend), words
 
 
+def hot_rows(ops):
+    """Rows with hot buffers, of every backend that figures compare. `torch_packed` is another route of LibTorch's."""
+    return ops[(ops.cache == "hot") & (ops.us > 0) & (ops.backend != TORCH_PACKED)]
+
+
 def fastest_rows(ops):
     """For each op shape with hot buffers, the row of the fastest backend."""
-    table = ops[(ops.cache == "hot") & (ops.us > 0)]
+    table = hot_rows(ops)
     return table.sort_values("us", kind="stable").drop_duplicates(SHAPE)
 
 

@@ -2,6 +2,7 @@
 
 MODES = ("train", "infer")
 TORCH = "torch"  # the backend of steps on LibTorch's own kernels
+TORCH_PACKED = "torch_packed"  # of ops: LibTorch's oneDNN on weights that were reordered before
 
 
 def tokens(name):

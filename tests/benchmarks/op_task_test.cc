@@ -75,6 +75,26 @@ TEST(OpTask, RefusesWhatTheMemoryCannotHold) {
   EXPECT_EQ(refusal(R"("op": "matmul", "pass": "forward", "m": 2, "n": 2, "k": 2)"), "");
 }
 
+TEST(OpTask, ReordersTheInputsOfLibTorchsOneDnnForEachThreadCount) {
+  if (!ops::is_here(ops::Backend::kTorchPacked, fixtures::Device::kCpu))
+    GTEST_SKIP() << "this LibTorch has no oneDNN";
+  const auto rows = ops::parse_shapes(
+      R"({"workload": "w", "rows": [{"op": "conv2d", "layer": "l", "pass": "forward", "count": 1,
+          "n": 2, "c": 3, "k": 5, "image": [7, 6], "kernel": [3, 3], "bias": true}]})",
+      "my.json");
+  const auto task = make_op_task(rows.at(0), {.backend = ops::Backend::kTorchPacked});
+  for (const int threads : {1, 2}) {
+    fixtures::set_threads(threads);
+    task->threads_changed();
+    task->run();
+    EXPECT_NO_THROW(task->check());
+    const StepCounts counts = task->counts();
+    EXPECT_EQ(counts.label, "mkldnn::_convolution_pointwise");
+    EXPECT_EQ(counts.counters.back().first, "reorder_us");
+    EXPECT_GT(counts.counters.back().second, 0);
+  }
+}
+
 /// A channel of 8 million pixels.
 TEST(OpTask, SaysWhyASumOfOneDnnIsInexact) {
   if (!ops::is_here(ops::Backend::kOneDnn, fixtures::Device::kCpu, fixtures::Precision::kFp32))

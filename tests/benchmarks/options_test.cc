@@ -15,6 +15,7 @@
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/op_task.h"
 #include "fixtures/machine/device.h"
+#include "ops/backends/vendor.h"
 #include "ops/types/shapes.h"
 #include "tests/benchmarks/parsed_options.h"
 
@@ -127,11 +128,21 @@ TEST(Rows, OfAnExplanationAreTheStepAndItsOps) {
     ASSERT_TRUE(row.op) << row.name;
     EXPECT_EQ(row.op->shape->workload, "alexnet");
     EXPECT_GT(row.op->shape->infer_count, 0) << row.name;
+    EXPECT_NE(row.op->backend, ops::Backend::kTorchPacked) << row.name;
     EXPECT_TRUE(row.op->cache == Cache::kHot || !exceeds_caches(row)) << row.name;
     if (row.op->shape->type->name == "local_response_norm") {
       EXPECT_EQ(row.op->in_steps, row.op->backend == ops::Backend::kNative) << row.name;
     }
   }
+}
+
+TEST(Rows, OfLibTorchOnPackedWeightsAreForwardPassesOfTwoOpTypes) {
+  if (!is_here(ops::Backend::kTorchPacked, fixtures::Device::kCpu))
+    GTEST_SKIP() << "this LibTorch has no oneDNN";
+  const auto rows = make_rows(parsed({"--fathom_threads=1", "--fathom_backend=torch_packed"}));
+  EXPECT_EQ(filtered(rows, "^op/(matmul|conv2d)/[^/]+/[^/]+/forward/").size(), rows.size());
+  EXPECT_FALSE(filtered(rows, "^op/matmul/vgg/").empty());
+  EXPECT_FALSE(filtered(rows, "^op/conv2d/vgg/").empty());
 }
 
 TEST(Rows, OfTunedStepsOnAGpuReplayGraphs) {
@@ -170,7 +181,7 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
       "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/"
       "(forward|dgrad|wgrad|backward|double_backward|update)"
       "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:(hot|cold)/"
-      "backend:(torch|onednn|cublas|cudnn|native)");
+      "backend:(torch|onednn|cublas|cudnn|native|torch_packed)");
   const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
   std::set<std::string> names;
   for (const auto& row : make_rows(options)) {

@@ -91,6 +91,10 @@ TEST_P(EveryStudy, RunsColdOpsOnlyWithTheBackendOfTheSteps) {
   EXPECT_TRUE(rows("cache:cold/backend:onednn").empty());
 }
 
+TEST_P(EveryStudy, LeavesOutWhatNoFigureShows) {
+  EXPECT_TRUE(rows("backend:torch_packed").empty());
+}
+
 TEST_P(EveryStudy, ExpectsLongerTimesOfLargerSteps) {
   std::map<std::string, Peak> known;
   for (const auto& row : rows()) {

@@ -284,7 +284,8 @@ std::string matmul_case_name(const testing::TestParamInfo<MatmulResult::ParamTyp
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulResult,
-                         testing::Combine(testing::Values(Backend::kTorch, Backend::kOneDnn),
+                         testing::Combine(testing::Values(Backend::kTorch, Backend::kOneDnn,
+                                                          Backend::kTorchPacked),
                                           testing::ValuesIn(matmul_cases())),
                          matmul_case_name);
 

@@ -8,7 +8,7 @@ import pytest
 from program import MADE_UP_PEAKS, PROGRAM, cores, read_json, run
 
 STEP = "--benchmark_filter=^memnet/infer/"
-OP = "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"
+OP = "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch/"
 CPU = "--fathom_device=cpu"
 WITH_PEAKS = [CPU, "--benchmark_min_time=0.01", "--fathom_machine_check=off"]
 PEAKS = f"--fathom_peaks={MADE_UP_PEAKS}"

@@ -14,7 +14,7 @@ import pytest
 from program import PROGRAM, QUICK, WITH_PEAKS, read_json, run, strict_json
 
 FIRST = "memnet/infer/device:cpu/threads:1/batch:32/precision:fp32/backend:torch"
-ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch)"
+ROWS = "--benchmark_filter=^(memnet/infer|op/matmul/vgg/fc8/forward/.*torch/)"
 SUFFIX = "/process_time/real_time"
 
 
@@ -166,7 +166,7 @@ def test_a_row_over_the_memory_limit_is_not_begun(tmp_path):
     shapes.write_text(json.dumps({"workload": "mine", "rows": [large | {"k": 16384}]}))
     result = run(
         *QUICK,
-        "--benchmark_filter=^op/matmul/(mine|vgg/fc8/forward)/.*torch",
+        "--benchmark_filter=^op/matmul/(mine|vgg/fc8/forward)/.*torch/",
         f"--benchmark_out={tmp_path / 'out.json'}",
         f"--fathom_shapes={shapes}",
         "--fathom_limit_gb=1",  # implies --fathom_isolate

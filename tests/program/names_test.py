@@ -1,8 +1,8 @@
 """Names are an interface: whoever changes one changes tests/names.txt and lists it in docs/results.md.
 
 A line of tests/names.txt is a family of names. {a,b} stands for a and for b; <row> stands for workload, layer and pass of
-each row of the op type in ops/shapes/, <row without field> for those that do not set the field. Collectives have rows for the
-files with gradient buckets. To write the lines anew:
+each row of the op type in ops/shapes/, <row without field> for those that do not set the field, <row of pass> for those of a
+pass. Collectives have rows for the files with gradient buckets. To write the lines anew:
 FATHOM_WRITE_NAMES=1 tests/run tests/program/names_test.py
 """
 
@@ -20,6 +20,7 @@ from program import ROOT, WITHOUT_GPU, run
 FILE = ROOT / "tests/names.txt"
 SUFFIX = "/process_time/real_time"
 MOVES = ("all_gather", "reduce_scatter", "broadcast")
+VENDORS = {"onednn", "torch_packed"}  # some builds lack them, some CPUs their bf16
 AXES = (r"^\w+/(train|infer)/", r"precision:(\w+)", r"backend:(\w+)")  # what braces hold
 
 
@@ -44,11 +45,17 @@ def rows_without(op, field):
     return [key for key, row in recorded().get(op, {}).items() if not row.get(field)]
 
 
+def rows_of(op, pass_):
+    return [key for key in recorded().get(op, {}) if key.endswith(f"/{pass_}")]
+
+
 def expanded(family):
     """The names of a family."""
     choices = []
     for part in re.split(r"(\{.*?\}|<.*?>)", family):
-        if part.startswith("<row"):
+        if part.startswith("<row of "):
+            choices.append(rows_of(family.split("/")[1], part[8:-1]))
+        elif part.startswith("<row"):
             field = part.strip("<>").removeprefix("row").removeprefix(" without ")
             choices.append(rows_without(family.split("/")[1], field))
         else:
@@ -61,7 +68,10 @@ def row_of(op, keys):
     for field in ("", *sorted({field for row in recorded()[op].values() for field in row})):
         if set(keys) == set(rows_without(op, field)):
             return [f"<row without {field}>" if field else "<row>"]
-    return keys
+    passes = dict.fromkeys(key.rsplit("/", 1)[1] for key in keys)
+    whole = [one for one in passes if set(rows_of(op, one)) <= set(keys)]
+    rest = [key for key in keys if key.rsplit("/", 1)[1] not in whole]
+    return [f"<row of {one}>" for one in whole] + rest
 
 
 def families(names):
@@ -97,25 +107,28 @@ def listed_on(device, precisions, *options):
     return result.stdout.splitlines()
 
 
+def backend(name):
+    return name.rpartition("/backend:")[2].removesuffix(SUFFIX)
+
+
 def listed():
-    """The program's names, with those of oneDNN's bf16, which some CPUs lack."""
+    """The program's names, with those of bf16 that some CPUs lack."""
     names = listed_on("cpu", "fp32,bf16", "--fathom_threads=1", "--fathom_ranks=1")
     names += listed_on("cuda", "fp32,tf32,bf16")
-    vendor = [name for name in names if "/backend:onednn/" in name]
+    vendor = [name for name in names if backend(name) in VENDORS]
     bf16 = [name.replace("/precision:fp32/", "/precision:bf16/") for name in vendor]
     return list(dict.fromkeys(names + bf16))
 
 
 def test_names_are_the_committed_ones():
     names = listed()
-    has_onednn = any("/backend:onednn/" in name for name in names)
+    lacking = VENDORS - set(map(backend, names))
     if "FATHOM_WRITE_NAMES" in os.environ:
-        assert has_onednn, "the file holds oneDNN's rows"
+        assert not lacking, "the file holds their rows"
         FILE.write_text("\n".join(families(names)) + "\n")
     lines = FILE.read_text().splitlines()
     committed = [name for line in lines for name in expanded(line)]
-    if not has_onednn:
-        committed = [name for name in committed if "/backend:onednn/" not in name]
+    committed = [name for name in committed if backend(name) not in lacking]
     assert len(committed) == len(set(committed)), "a name twice"
     wrong = [f"stands for no row: {line}" for line in lines if not expanded(line)]
     wrong += [f"missing: {name}" for name in sorted(set(committed) - set(names))]

@@ -17,8 +17,8 @@ import pytest
 from program import PROGRAM, QUICK as WITH_CHECK, read_json, run, strict_json
 
 QUICK = [*WITH_CHECK, "--fathom_machine_check=off"]
-ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch"]
-TWO_ROWS = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc[78]/forward/.*backend:torch"]
+ONE_ROW = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*backend:torch/"]
+TWO_ROWS = [*QUICK, "--benchmark_filter=^op/matmul/vgg/fc[78]/forward/.*backend:torch/"]
 only_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 
 
@@ -186,7 +186,7 @@ def test_every_file_is_strict_json_whatever_arguments_and_variables_hold(tmp_pat
     program = folder + b"/bench\xff"
     os.symlink(PROGRAM, program)
     out = folder + b"/out.json"
-    rows = b"--benchmark_filter=^(op/matmul/vgg/fc8/forward/.*backend:torch|autoenc/infer/)"
+    rows = b"--benchmark_filter=^(op/matmul/vgg/fc8/forward/.*backend:torch/|autoenc/infer/)"
     arguments = [*map(os.fsencode, QUICK), rows, b"--fathom_data=" + folder]
     variables = os.environ | {"GOMP_SPINCOUNT": "1\udcff\x02", "FATHOM_ODD": "\udcfe"}
     command = [program, *arguments, b"--benchmark_out=" + out, b"--benchmark_format=json"]

@@ -217,7 +217,9 @@ class Conv2d final : public Op {
 
   std::vector<Backend> backends() const override {
     if (pass_ == Pass::kDoubleBackward) return {Backend::kTorch, Backend::kNative};
-    return {Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+    std::vector<Backend> all{Backend::kTorch, Backend::kOneDnn, Backend::kCudnn};
+    if (pass_ == Pass::kForward) all.push_back(Backend::kTorchPacked);
+    return all;
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {

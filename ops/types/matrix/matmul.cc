@@ -36,7 +36,7 @@ struct MatmulShape {
 /// Inputs {A, B}, or these and what is added, stored as the shape says; outputs {C}.
 class Matmul final : public Op {
  public:
-  Matmul(const MatmulShape& shape, Pass /*pass*/) : shape_(shape) {}
+  Matmul(const MatmulShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
 
   Cost cost(fixtures::Precision precision) const override {
     const auto m = static_cast<double>(shape_.m);
@@ -81,6 +81,7 @@ class Matmul final : public Op {
   std::vector<Backend> backends() const override {
     std::vector<Backend> all{Backend::kTorch, Backend::kOneDnn, Backend::kCublas};
     if (is_skinny()) all.push_back(Backend::kNative);
+    if (pass_ == Pass::kForward) all.push_back(Backend::kTorchPacked);
     return all;
   }
 
@@ -100,6 +101,7 @@ class Matmul final : public Op {
   }
 
   MatmulShape shape_;
+  Pass pass_;
 };
 
 /// A row that is a transposed column has two strides of 1.

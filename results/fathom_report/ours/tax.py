@@ -9,6 +9,7 @@ from fathom_report import laws
 from fathom_report.hints import command
 from fathom_report.selection import (
     fastest_rows,
+    hot_rows,
     of_setting,
     on_torch,
     one_setting,
@@ -35,7 +36,7 @@ def figure(run):
 
 def taxes(run):
     """Time of each op type in the profiled step, and the sum of its hot shapes on the fastest backends, times calls."""
-    inside, ops = run.op_types, run.ops[(run.ops.cache == "hot") & (run.ops.us > 0)]
+    inside, ops = run.op_types, hot_rows(run.ops)
     inside = inside[(inside.op_class != palette.FRAMEWORK) & (inside.pct_of_step >= MIN_SHARE)]
     inside = with_settings_of(on_torch(inside[inside.us > 0]), ops)
     if inside.empty:

@@ -48,6 +48,20 @@ def test_tax_is_relative_to_the_fastest_backend(everything):
     assert tax["vgg", "infer", "conv2d"] == pytest.approx(made_up.IN_STEP / made_up.BEST)
 
 
+def test_libtorch_on_packed_weights_is_no_other_backend(folder):
+    document = made_up.document(("vgg",))
+    figure = figures(load(folder, with_backends(document)))
+    packed = [
+        made_up.row(made_up.op_name(op_type, "vgg", layer, "torch_packed"), 0.01)
+        for op_type in ("conv2d", "relu")
+        for layer in ("first", "second")
+    ]
+    document["benchmarks"] += packed
+    found = figures(load(folder, with_backends(document)))
+    for name in ("ours-2", "ours-5"):
+        assert found[name].data.equals(figure[name].data)
+
+
 def test_largest_tax_is_named(everything):
     assert "The largest difference is conv2d in vgg/train: 42 ms" in everything["ours-2"].sentence
 
