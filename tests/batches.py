@@ -14,6 +14,7 @@ import tempfile
 from program import ROOT
 
 TESTS = ROOT / "tests"
+ENVIRONMENT = dict(os.environ)  # of the session: tests change variables while batches start
 
 
 @dataclasses.dataclass
@@ -26,13 +27,14 @@ class Result:
 class Process:
     """A program whose output is read line by line."""
 
-    def __init__(self, command, **options):
+    def __init__(self, command, variables=(), **options):
         self.popen = subprocess.Popen(
             list(map(str, command)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env=ENVIRONMENT | dict(variables),
             **options,
         )
         self.silent = False
@@ -144,7 +146,7 @@ class OtherPython:
     """Test files for another Python. Its pytest runs them and reports by `Results`."""
 
     LIMIT_SECONDS = 600  # without output
-    ENVIRONMENT = {"FATHOM_TEST_BATCH": "1"}
+    VARIABLES = {"FATHOM_TEST_BATCH": "1"}
 
     def __init__(self, python, files):
         self.command = [python, *"-s -m pytest -o addopts= -q -p no:cacheprovider".split()]
@@ -160,7 +162,7 @@ class OtherPython:
         listed = subprocess.run(
             [*self.command, "--collect-only", *self.files],
             cwd=ROOT,
-            env=os.environ | self.ENVIRONMENT,
+            env=ENVIRONMENT | self.VARIABLES,
             capture_output=True,
             text=True,
         )
@@ -173,8 +175,8 @@ class OtherPython:
         """Yields each case's name and result."""
         remaining = set(names)
         with tempfile.NamedTemporaryFile("r") as results:
-            environment = os.environ | self.ENVIRONMENT | {"FATHOM_TEST_RESULTS": results.name}
-            self.process = Process([*self.command, *names], cwd=ROOT, env=environment)
+            variables = self.VARIABLES | {"FATHOM_TEST_RESULTS": results.name}
+            self.process = Process([*self.command, *names], variables, cwd=ROOT)
             output = "\n".join(self.process.lines(self.LIMIT_SECONDS))
             for line in results:
                 name, *result = json.loads(line)

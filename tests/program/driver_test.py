@@ -131,6 +131,8 @@ def test_a_missing_library_is_named(tmp_path):
     if not (BUILD / "libfathom_cuda.so").exists():
         pytest.skip("built without CUDA")
     program = shutil.copy(PROGRAM, tmp_path / "fathom_bench")
+    for library in BUILD.glob("libfathom_onednn.so"):
+        shutil.copy(library, tmp_path)
 
     def link(name, *arguments):
         command = ["c++", "-shared", "-xc++", "/dev/null", "-o", tmp_path / name, *arguments]

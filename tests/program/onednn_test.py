@@ -1,12 +1,13 @@
 """--fathom_onednn=libdnnl.so.3 runs rows of backend:onednn on another oneDNN, or says in a line why it cannot."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from program import WITH_PEAKS, read_json, run
+from program import PROGRAM, WITH_PEAKS, read_json, run
 
 DEFAULT = Path(os.environ["FATHOM_DEPS_DIR"], "onednn/lib/libdnnl.so.3")
 ROWS = "--benchmark_filter=^op/matmul/vgg/fc8/forward/.*threads:1/"
@@ -76,6 +77,15 @@ def test_rows_run_on_it_and_the_file_names_it(default, tmp_path):
 def test_the_version_is_that_of_the_file(default):
     known = run("--version").stdout
     assert run(f"--fathom_onednn={default}", "--version").stdout == known
+
+
+def test_another_one_in_ld_library_path_is_not_loaded(default, tmp_path):
+    shutil.copy(default, tmp_path / "libdnnl.so.3")
+    program = [PROGRAM, "--version"]
+    environment = os.environ | {"LD_LIBRARY_PATH": str(tmp_path), "LD_DEBUG": "files"}
+    result = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "libdnnl.so.3" in result.stderr and str(tmp_path) not in result.stderr
 
 
 def test_isolated_rows_run_on_it(default, tmp_path):
