@@ -30,8 +30,8 @@ struct GroupNormShape {
 
 /// Group normalization: with the mean and variance of each group of channels of a sample. Forward:
 /// {x [N, C, ...], weight [C], bias [C]} gives {y}. Backward: {x, weight, bias, g}, with g of the
-/// shape of x, gives {dx, dweight, dbias}. Of vendors, only oneDNN has it. Its gradient has no
-/// rows: it is wrong in 3.6 and 3.7, and in 3.12 a reference implementation.
+/// shape of x, gives {dx, dweight, dbias}. Of vendors, only oneDNN has it. oneDNN's gradient has
+/// no rows: it is wrong in 3.6 and 3.7, and 3.12 has a slow reference implementation.
 class GroupNorm final : public Op {
  public:
   GroupNorm(GroupNormShape shape, Pass pass) : shape_(std::move(shape)), pass_(pass) {}
