@@ -1,4 +1,4 @@
-"""Geometric means of the speed-ups of steps, by mode and setting."""
+"""Geometric means of the speed-ups: of steps by mode and setting, of ops by type, pass, setting and cache."""
 
 import pandas as pd
 
@@ -13,25 +13,36 @@ def means(comparison):
     """The table of means over the usual steps, one row per mode and setting."""
     rows = []
     for mode, words in MODES.items():
-        steps = comparison.steps[comparison.steps["mode"] == mode]
+        steps = comparison.steps[(comparison.steps["mode"] == mode) & comparison.steps.usual]
         for setting, one in by_setting(steps):
             mean = geometric_mean(one.speedup)
-            least, most = (one.loc[place] for place in (one.speedup.idxmin(), one.speedup.idxmax()))
-            rows.append(
-                {
-                    "mode": words,
-                    "setting": setting,
-                    "workloads": mean.count,
-                    "speedup": mean.value,
-                    "low": mean.low,
-                    "high": mean.high,
-                    "smallest": least.speedup,
-                    "smallest_in": least.workload,
-                    "largest": most.speedup,
-                    "largest_in": most.workload,
-                }
-            )
+            found = {"mode": words, "setting": setting, "workloads": mean.count}
+            found |= {"speedup": mean.value, "low": mean.low, "high": mean.high}
+            rows.append(found | range_of(one.speedup, one.workload))
     return pd.DataFrame(rows)
+
+
+def op_means(comparison):
+    """The table of means over the ops of a type, one row per pass, cache and setting."""
+    keys, rows = ["type", "pass_", "cache"], []
+    for values, ops in comparison.ops.groupby(keys, sort=False):
+        for setting, one in by_setting(ops):
+            mean = geometric_mean(one.speedup)
+            found = dict(zip(keys, values)) | {"setting": setting, "rows": mean.count}
+            found |= {"speedup": mean.value}
+            rows.append(found | range_of(one.speedup, one.workload + "/" + one.layer))
+    return pd.DataFrame(rows)
+
+
+def range_of(speedups, places):
+    """The smallest and the largest speed-up, each with its place."""
+    least, most = speedups.idxmin(), speedups.idxmax()
+    return {
+        "smallest": speedups[least],
+        "smallest_in": places[least],
+        "largest": speedups[most],
+        "largest_in": places[most],
+    }
 
 
 def sentences(comparison):

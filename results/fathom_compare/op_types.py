@@ -35,9 +35,9 @@ def figure(comparison):
 
 
 def of_mode(comparison, mode):
-    """Op types that take at least MIN_SHARE of the step on one side."""
+    """Op types of the usual steps that take at least MIN_SHARE of the step on one side."""
     types = comparison.op_types
-    types = merged(types[types["mode"] == mode])
+    types = merged(types[(types["mode"] == mode) & types.usual])
     share = types[["base_pct_of_step", "other_pct_of_step"]].max(axis=1)
     return types[share >= MIN_SHARE]
 

@@ -26,11 +26,10 @@ def usual(steps, catalogue):
 
 
 def by_setting(table):
-    """Yields the settings of the usual rows in words, each with its rows: CPUs by threads, then GPUs."""
+    """Yields the settings of the rows in words, each with its rows: CPUs by threads, then GPUs."""
     order = [table.device != "cpu", table.ranks.notna(), *(table[column] for column in SETTING[1:])]
     keys = pd.DataFrame(dict(enumerate(order)), table.index)
     table = table.loc[keys.sort_values(list(keys), kind="stable").index]
-    table = table[table.usual]
     for _, rows in table.groupby(SETTING, sort=False, dropna=False):
         yield setting_words(rows.iloc[0]), rows
 

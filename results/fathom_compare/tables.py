@@ -4,7 +4,7 @@ import pandas as pd
 
 from fathom_compare import interval, op_types, roofs
 from fathom_compare.headroom import at_the_roof
-from fathom_compare.means import MODES, means
+from fathom_compare.means import MODES, means, op_means
 from fathom_compare.selection import setting_words
 
 SPEED = ["base_us", "other_us", "speedup", "low", "high", "change_pct"]
@@ -39,6 +39,12 @@ def tables(comparison):
             "Op types in steps",
             op_types.every_setting(comparison),
             f"Summed over the steps of a setting; speed-up, from, to: geometric mean over the steps and its 95 % interval over workloads. Op types below {op_types.MIN_SHARE} % of a step are left out.",
+        ),
+        (
+            "opmeans",
+            "Geometric means of ops",
+            op_means(comparison),
+            f"Times as fast as {base}, over all op rows of a type. Each shape counts once.",
         ),
         (
             "oprows",

@@ -12,7 +12,7 @@ from scipy import stats
 
 from fathom_compare import headroom, interval, notes, op_shares, op_types, roofs, shares, sides
 from fathom_compare import speedup
-from fathom_compare.means import means, sentences
+from fathom_compare.means import means, op_means, sentences
 from fathom_compare.pairs import compare
 from fathom_page.figure import Missing
 from fathom_runs.peaks import Roof
@@ -86,6 +86,20 @@ def test_means_leave_out_variants_and_other_batches(tmp_path):
     )
     assert means(found).speedup.to_numpy() == pytest.approx(2)
     assert len(found.steps) == 21
+
+
+def test_the_mean_of_ops_is_over_the_shapes_of_a_type(tmp_path):
+    def speed(name):
+        return 2 if name.startswith("op/conv2d/vgg/") else 8 if name.startswith("op/conv2d/") else 1
+
+    options = {"workloads": ("alexnet", "vgg"), "profile": False}
+    found = pair(tmp_path, document(**options), document(speed, **options, **OTHER))
+    table = op_means(found).set_index(["type", "pass_", "cache", "setting"])
+    one = table.loc[("conv2d", "forward", "hot", "CPU, 1 thread")]
+    assert (one.rows, one.smallest, one.largest) == (4, pytest.approx(2), pytest.approx(8))
+    assert one.speedup == pytest.approx(4)
+    assert (one.smallest_in.split("/")[0], one.largest_in.split("/")[0]) == ("vgg", "alexnet")
+    assert table.loc["matmul"].speedup.to_numpy() == pytest.approx(1)
 
 
 def test_an_interval_holds_the_ratio_of_the_medians():
