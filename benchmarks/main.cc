@@ -49,6 +49,7 @@
 #include "benchmarks/tasks/vendor_probe.h"
 #include "fixtures/files/text.h"
 #include "fixtures/files/written_file.h"
+#include "models/network/network_rows.h"
 #include "models/table.h"
 #include "ops/types/table.h"
 
@@ -106,6 +107,31 @@ void connect(Options& options, Progress& progress) {
     progress.wipe();
     std::cerr << errors.prefix() << line << '\n';
   };
+}
+
+/// Reads the files of --fathom_network. Their rows depend on what a step of each does.
+void add_networks(const Options& options, Progress& progress) {
+  if (options.networks.empty()) return;
+  fixtures::set_threads(fixtures::usable_cores());
+  const bool on_gpu = options.axes.devices == std::vector{fixtures::Device::kCuda} &&
+                      fixtures::unavailable_reason(fixtures::Device::kCuda).empty();
+  for (const auto& path : options.networks) {
+    progress.note("reading " + path);
+    models::add_network({.path = path,
+                         .arguments = options.network_inputs,
+                         .device = on_gpu ? fixtures::Device::kCuda : fixtures::Device::kCpu,
+                         .warn = options.conditions.data.warn});
+  }
+  progress.wipe();
+  if (!options.explain) return;
+  const auto modes = models::modes(models::workload(options.explain->workload));
+  if (std::find(modes.begin(), modes.end(), options.explain->mode) == modes.end()) {
+    throw UsageError("--fathom_explain=" + options.explain->workload + '/' +
+                     std::string(name(options.explain->mode)) + ": the network has no such step" +
+                     (options.explain->mode == models::Mode::kTrain
+                          ? ", because it does not return one number that depends on its parameters"
+                          : ""));
+  }
 }
 
 int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
@@ -281,14 +307,17 @@ int run(int argc, char** argv) {
   errors.shared = Shared::kByAll;
   pass_arguments_on(options, argv[0]);
   expect_other_format(options);
+  Progress progress;
+  connect(options, progress);
+  errors.shared = Shared::kByHost;
+  add_networks(options, progress);
+  errors.shared = Shared::kByAll;
   if (options.models || options.ops) {
     if (options.models) std::cout << models::workloads_markdown();
     if (options.models && options.ops) std::cout << '\n';
     if (options.ops) std::cout << ops::op_types_text();
     return kOk;
   }
-  Progress progress;
-  connect(options, progress);
   if (!options.no_gpu.empty() && (!options.axes.place || options.axes.place->local_rank == 0))
     options.conditions.data.warn("no GPU rows: " + options.no_gpu);
   errors.shared = Shared::kByHost;

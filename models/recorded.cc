@@ -25,14 +25,20 @@ std::string record_shapes_json(const WorkloadRow& row, fixtures::Device device) 
   std::vector<ops::RecordedOp> train;
   std::vector<int64_t> buckets;
   if (row.trains) {
-    Step step(row, {.device = device, .batch = std::min<int64_t>(row.batch, 2)});
+    constexpr int64_t kSmall = 2;
+    const int64_t first = row.batches.contains(kSmall) ? std::min(row.batch, kSmall) : row.batch;
+    Step step(row, {.device = device, .batch = first});
     buckets = gradient_buckets(step);  // this first step allocates the optimizer's state
     step.load(row.batch);
     train = record(step);
   }
-  Step infer(row,
-             {.mode = Mode::kInfer, .device = device, .batch = default_batch(row, Mode::kInfer)});
-  return ops::shapes_json(std::string(row.name), train, record(infer), buckets);
+  std::vector<ops::RecordedOp> infer;
+  if (row.infers) {
+    Step step(row,
+              {.mode = Mode::kInfer, .device = device, .batch = default_batch(row, Mode::kInfer)});
+    infer = record(step);
+  }
+  return ops::shapes_json(row.name, train, infer, buckets);
 }
 
 }  // namespace fathom::models

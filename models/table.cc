@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "ops/types/shapes.h"
+
 namespace fathom::models {
 
 // Defined in <suite>/<workload>.cc.
@@ -49,10 +51,8 @@ std::string grouped(int64_t number) {
   return digits;
 }
 
-}  // namespace
-
-const std::vector<WorkloadRow>& workloads() {
-  static const std::vector<WorkloadRow> rows{
+std::deque<WorkloadRow>& all_workloads() {
+  static std::deque<WorkloadRow> rows{
       {.name = "seq2seq",
        .paper = "translation, Sutskever et al. 2014, with attention, 40 and 50 positions",
        .dataset = "WMT-15",
@@ -352,6 +352,16 @@ const std::vector<WorkloadRow>& workloads() {
   return rows;
 }
 
+}  // namespace
+
+const std::deque<WorkloadRow>& workloads() { return all_workloads(); }
+
+void add_workload(WorkloadRow row) { all_workloads().push_back(std::move(row)); }
+
+std::string_view shapes_text(const WorkloadRow& row) {
+  return row.shapes.empty() ? ops::embedded_text(row.name) : std::string_view(row.shapes);
+}
+
 const WorkloadRow& workload(std::string_view name) {
   const auto& rows = workloads();
   const auto match =
@@ -361,7 +371,10 @@ const WorkloadRow& workload(std::string_view name) {
 }
 
 std::vector<Mode> modes(const WorkloadRow& row) {
-  return row.trains ? std::vector{Mode::kTrain, Mode::kInfer} : std::vector{Mode::kInfer};
+  std::vector<Mode> all;
+  if (row.trains) all.push_back(Mode::kTrain);
+  if (row.infers) all.push_back(Mode::kInfer);
+  return all;
 }
 
 std::string workloads_markdown() {

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/batch_range.h"
 #include "models/mode.h"
 #include "models/workload.h"
 
@@ -17,13 +20,15 @@ struct Content {
   double per_item = 0;
 };
 
-/// A workload and its published numbers. Tests compare the network with them.
+/// A workload and its published numbers. Tests compare the network with them. Of a network from a
+/// file, the numbers are those of the file.
 struct WorkloadRow {
-  std::string_view name;
-  std::string_view variant_of = {};  ///< name of the original workload; empty for an original
-  std::string_view paper;
-  std::string_view dataset;
+  std::string name;
+  std::string variant_of = {};  ///< name of the original workload; empty for an original
+  std::string paper;
+  std::string dataset;
   int64_t batch;            ///< default batch size
+  BatchRange batches = {};  ///< those that the network takes
   int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
   int64_t train_items = 1;  ///< of a sample in training, for items_per_second
   Content content = {};
@@ -31,17 +36,25 @@ struct WorkloadRow {
   int64_t macs;  ///< forward pass of the first update, one sample, with padding as in the papers
   int64_t infer_macs = 0;     ///< for inference; 0: the same
   bool trains = true;         ///< false: only its inference is measured
+  bool infers = true;         ///< false: only its training is measured
   bool sums_loss = false;     ///< over the batch; else the loss is a mean
   bool counts_bytes = false;  ///< whether Workload::infer_bytes() knows what its inference reads
   int64_t step_macs = 0;      ///< forward passes of all updates of a training step; 0: one update
   int64_t other_macs = 0;     ///< those of `macs` outside convolutions and matrix products
-  std::string_view optimizer;
+  std::string optimizer = {};
   int optimizer_slots = 0;  ///< state values for each parameter
-  std::unique_ptr<Workload> (*make)(Scale scale);
+  std::string shapes = {};  ///< its shapes file (ops/types/shapes.h); empty: a built-in one or none
+  std::function<std::unique_ptr<Workload>(Scale scale)> make;
 };
 
 /// All workloads. To add one, write its .cc file and add a row.
-const std::vector<WorkloadRow>& workloads();
+const std::deque<WorkloadRow>& workloads();
+
+/// Adds the workload of a user's network. References to the other rows stay valid.
+void add_workload(WorkloadRow row);
+
+/// The text of the workload's shapes file, recorded or built in; empty where there is none.
+std::string_view shapes_text(const WorkloadRow& row);
 
 /// The row called `name`. Throws std::out_of_range if there is none.
 const WorkloadRow& workload(std::string_view name);

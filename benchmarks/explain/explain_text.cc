@@ -62,8 +62,8 @@ class Text {
         decimals_(std::max(1, decimals_for(shown_step(explanation) / 1e3, 4))) {}
 
   std::string all() const {
-    return title() + '\n' + warning_lines() + table() + '\n' + sums() + '\n' + what_would_save() +
-           others() + operators();
+    return title() + '\n' + warning_lines() + table() + '\n' + sums() + without_rows() + '\n' +
+           what_would_save() + others() + operators();
   }
 
  private:
@@ -145,6 +145,19 @@ class Text {
     add(gpu ? "GPU busy in the profiled step" : "profiled step",
         of_profiled([](const auto& w) { return w.step_us; }), gpu);
     return aligned(table);
+  }
+
+  /// Those with at least 1 % of the profiled step.
+  std::string without_rows() const {
+    if (!explanation_.profiled) return "";
+    std::string text;
+    for (const auto& one : explanation_.profiled->unclaimed) {
+      const double percent = 100 * one.us / explanation_.profiled->step_us;
+      if (one.op_class == ops::OpClass::kFramework || percent < 1) continue;
+      text += (text.empty() ? "Without rows, of the profiled step: " : ", ") + one.type + ' ' +
+              fixed(percent, 1) + " %";
+    }
+    return text.empty() ? text : text + ".\n";
   }
 
   std::string what_would_save() const {

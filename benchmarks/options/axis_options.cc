@@ -10,6 +10,7 @@
 #include "fixtures/files/text.h"
 #include "fixtures/files/written_file.h"
 #include "fixtures/machine/cpus.h"
+#include "models/network/network_rows.h"
 #include "models/table.h"
 #include "ops/backends/onednn/library.h"
 #include "ops/backends/operators/kernel_library.h"
@@ -71,13 +72,41 @@ void name_kernels(Options& options) {
 
 void use_onednn(Options& options) { ops::onednn::use(options.onednn); }
 
-StepName step_name(const std::string& typed) {
-  std::vector<std::string> known;
-  for (const auto& workload : models::workloads()) {
-    for (const auto mode : models::modes(workload)) {
-      known.push_back(std::string(workload.name) + '/' + std::string(name(mode)));
-      if (typed == known.back()) return {std::string(workload.name), mode};
+/// Until main() reads the networks, only their names are known.
+std::string network(const std::string& path, const Options& options) {
+  const std::string own = models::network_name(path);
+  for (const auto& other : options.networks) {
+    if (models::network_name(other) == own) {
+      throw UsageError(std::string("--fathom_network=")
+                           .append(path)
+                           .append(": ")
+                           .append(other)
+                           .append(" gives rows of this name, too; rename a file"));
     }
+  }
+  return path;
+}
+
+std::string network_ids(const Options& options) {
+  std::string ids;
+  for (const auto& path : options.networks)
+    ids.append(ids.empty() ? "" : " ").append(models::network_id(path));
+  return ids;
+}
+
+StepName step_name(const std::string& typed, const Options& options) {
+  std::vector<std::string> known;
+  std::vector<StepName> steps;
+  for (const auto& workload : models::workloads()) {
+    for (const auto mode : models::modes(workload)) steps.push_back({workload.name, mode});
+  }
+  for (const auto& path : options.networks) {
+    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer})
+      steps.push_back({models::network_name(path), mode});
+  }
+  for (const auto& step : steps) {
+    known.push_back(step.workload + '/' + std::string(name(step.mode)));
+    if (typed == known.back()) return step;
   }
   const auto best = nearest(typed, known, 1);
   throw UsageError("--fathom_explain=" + typed + ": no such step" +
@@ -87,7 +116,9 @@ StepName step_name(const std::string& typed) {
 
 OptionValue step() {
   const auto declare = [](CLI::App& app, const std::string& flag, Options& options) {
-    const auto set = [&options](const std::string& typed) { options.explain = step_name(typed); };
+    const auto set = [&options](const std::string& typed) {
+      options.explain = step_name(typed, options);
+    };
     app.add_option_function<std::string>(flag, set);
   };
   return {OptionValue::Kind::kOther, "WORKLOAD/MODE", declare,
@@ -174,6 +205,10 @@ std::string refused_kernels(const Options& options) {
 std::string refused_kernel_choice(const Options& options) {
   if (holds(options.axes.backends, Backend::kTuned) || options.study == Study::kFull) return {};
   return ": needs tuned in --fathom_backend, or --fathom_study=full";
+}
+
+std::string refused_without_network(const Options& options) {
+  return options.networks.empty() ? ": needs --fathom_network=FILE" : "";
 }
 
 /// Presets have many rows.
@@ -290,7 +325,16 @@ OptionGroup axis_options() {
                           {"--fathom_shapes", "its op shapes are those of the workload"},
                           {"--benchmark_filter", "it chooses its rows itself"}},
              .imply = shorten_rows,
-             .own_process = kNothing}}}};
+             .own_process = kNothing}},
+           // After --fathom_explain, which may name one of them.
+           {"--fathom_network",
+            "adds your networks, files of torch.export.save or torch.jit.save",
+            list<std::string>(&Options::networks, {}, network),
+            {.file = kInput, .context = {"fathom_network", ContextField::kSetting, network_ids}}},
+           {"--fathom_network_inputs",
+            "gives them these inputs: a file of torch.save, or float32:8x3x224x224,...",
+            value("FILE|SHAPES", &Options::network_inputs),
+            {.refusal = refused_without_network, .context = {"fathom_network_inputs"}}}}};
 }
 
 }  // namespace fathom::benchmarks

@@ -27,8 +27,9 @@ std::vector<NamedFile> files_of(OptionRules::File use, const Options& options) {
   for (const auto& option : option_table()) {
     // A resumed run may take the peaks of its own file.
     if (option.rules.file != use || (options.resume && option.flag == "--fathom_peaks")) continue;
-    const std::string path = option.value.words(options)[0];
-    if (!path.empty()) files.push_back({option.flag + '=' + path, path});
+    for (const auto& path : option.value.words(options)) {
+      if (!path.empty()) files.push_back({option.flag + '=' + path, path});
+    }
   }
   return files;
 }

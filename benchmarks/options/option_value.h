@@ -67,7 +67,7 @@ template <typename Element, typename Part>
 auto words_of(std::vector<Element> Part::*member) {
   return [member](const Options& options) {
     std::vector<std::string> words;
-    for (const auto one : part_of<Part>(options).*member) words.push_back(word(one));
+    for (const auto& one : part_of<Part>(options).*member) words.push_back(word(one));
     return words;
   };
 }

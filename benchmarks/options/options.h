@@ -92,10 +92,13 @@ struct Options {
   Axes axes;
   Conditions conditions;
   Recording recording;
-  std::string gpu;                  ///< index or UUID of the only GPU to use; empty: CUDA's first
-  std::string no_gpu;               ///< why the axes leave out the GPU, though there is a driver
-  std::string kernels;              ///< path of the library of the axes
-  std::string onednn;               ///< path of the oneDNN that backend:onednn calls; empty: own
+  std::string gpu;                    ///< index or UUID of the only GPU to use; empty: CUDA's first
+  std::string no_gpu;                 ///< why the axes leave out the GPU, though there is a driver
+  std::string kernels;                ///< path of the library of the axes
+  std::vector<std::string> networks;  ///< files with the user's networks
+  std::string
+      network_inputs;  ///< a file with their inputs, or a description (models/network/arguments.h)
+  std::string onednn;  ///< path of the oneDNN that backend:onednn calls; empty: own
   std::optional<StepName> explain;  ///< runs this step and its ops, then prints an explanation
   std::optional<Study> study;       ///< runs the rows of this study
   std::string record;               ///< folder for recorded shapes; the program measures nothing

@@ -59,7 +59,7 @@ std::vector<Row> collective_rows(const Axes& axes, const Conditions& /*condition
   std::vector<Row> rows;
   if (axes.ranks.empty() || !axes.backends.empty()) return rows;
   for (const auto& workload : models::workloads()) {
-    const auto buckets = ops::embedded_gradient_buckets(workload.name);
+    const auto buckets = ops::gradient_buckets(models::shapes_text(workload));
     if (buckets.empty()) continue;
     const auto add = [&](Collective collective, const std::string& what, int64_t elements) {
       add_collective(rows, axes, collective, workload.name, what, elements);

@@ -69,7 +69,10 @@ std::vector<Row> op_rows(const Axes& axes, const Conditions& conditions) {
   const auto add = [&](std::vector<ops::ShapeRow> more) {
     std::move(more.begin(), more.end(), std::back_inserter(shapes));
   };
-  for (const auto& workload : models::workloads()) add(ops::embedded_shapes(workload.name));
+  for (const auto& workload : models::workloads()) {
+    const std::string_view text = models::shapes_text(workload);
+    if (!text.empty()) add(ops::parse_shapes(text, workload.name + ".json"));
+  }
   if (!axes.shapes.empty()) add(ops::read_shapes(axes.shapes));
   std::vector<Row> rows;
   for (auto& each : shapes) {

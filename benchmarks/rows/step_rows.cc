@@ -42,13 +42,17 @@ std::vector<Backend> step_backends(const Axes& axes, Device device, Precision pr
 
 std::vector<int64_t> batches_of(const Axes& axes, const models::WorkloadRow& workload,
                                 models::Mode mode) {
-  if (!axes.batches.empty()) return axes.batches;
-  std::set<int64_t> batches;
-  for (const double scale : axes.batch_scales) {
-    const auto batch = static_cast<double>(models::default_batch(workload, mode));
-    batches.insert(std::max<int64_t>(std::llround(scale * batch), 1));
+  std::vector<int64_t> batches = axes.batches;
+  if (batches.empty()) {
+    std::set<int64_t> scaled;
+    for (const double scale : axes.batch_scales) {
+      const auto batch = static_cast<double>(models::default_batch(workload, mode));
+      scaled.insert(std::max<int64_t>(std::llround(scale * batch), 1));
+    }
+    batches.assign(scaled.begin(), scaled.end());
   }
-  return {batches.begin(), batches.end()};
+  std::erase_if(batches, [&](int64_t batch) { return !workload.batches.contains(batch); });
+  return batches;
 }
 
 /// MACs of a step of one sample. A backward pass takes two for each one of the forward pass.
@@ -177,6 +181,14 @@ std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions) {
   std::vector<Row> rows;
   const auto recorded = Recorded::of(conditions);
   for (const auto& workload : models::workloads()) {
+    for (const int64_t batch : axes.batches) {
+      if (workload.batches.contains(batch)) continue;
+      const auto [least, most] = workload.batches;
+      conditions.data.warn("--fathom_batch=" + std::to_string(batch) + ": no rows of " +
+                           workload.name + ", which takes batches of " + std::to_string(least) +
+                           (most > least ? " to " + std::to_string(most) : "") +
+                           "; export it with dynamic_shapes");
+    }
     for (const auto mode : models::modes(workload))
       add_steps(rows, axes, conditions, workload, mode, recorded);
   }

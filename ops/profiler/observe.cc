@@ -72,7 +72,12 @@ class Events {
   static int64_t next_node() { return static_cast<int64_t>(at::sequence_number::peek()); }
 
   ObservedCall call_of(const at::RecordFunction& function) const {
-    return {function.name(), function.inputs(), backward_, function.overload_name()};
+    auto arguments = function.inputs();
+    // TorchScript's interpreter passes its whole stack, at whose end the arguments are.
+    const bool is_op = function.scope() == at::RecordScope::FUNCTION;
+    if (is_op && arguments.size() > function.num_inputs())
+      arguments = arguments.slice(arguments.size() - function.num_inputs());
+    return {function.name(), arguments, backward_, function.overload_name()};
   }
 
   Event event_of(const at::RecordFunction& function) {

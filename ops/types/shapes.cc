@@ -132,14 +132,7 @@ std::string_view embedded_text(std::string_view workload) {
   return {};
 }
 
-std::vector<ShapeRow> embedded_shapes(std::string_view workload) {
-  const std::string_view text = embedded_text(workload);
-  if (text.empty()) return {};
-  return parse_shapes(text, "ops/shapes/" + std::string(workload) + ".json");
-}
-
-std::vector<int64_t> embedded_gradient_buckets(std::string_view workload) {
-  const std::string_view text = embedded_text(workload);
+std::vector<int64_t> gradient_buckets(std::string_view text) {
   if (text.empty()) return {};
   return nlohmann::json::parse(text).value(kGradientBuckets, std::vector<int64_t>{});
 }

@@ -43,11 +43,8 @@ std::vector<ShapeRow> read_shapes(const std::string& path);
 /// The text of ops/shapes/<workload>.json, compiled into the program; empty where there is none.
 std::string_view embedded_text(std::string_view workload);
 
-/// The rows of that file.
-std::vector<ShapeRow> embedded_shapes(std::string_view workload);
-
-/// Its "gradient_buckets": the elements of the buckets in which ranks reduce the dense gradients of
-/// a training step, in that order. Empty where it has none.
-std::vector<int64_t> embedded_gradient_buckets(std::string_view workload);
+/// "gradient_buckets" of a shapes file: the elements of the buckets in which ranks reduce the dense
+/// gradients of a training step, in that order. Empty where it has none, and for an empty text.
+std::vector<int64_t> gradient_buckets(std::string_view text);
 
 }  // namespace fathom::ops

@@ -263,7 +263,7 @@ TEST_P(ReducedOnce, BucketsAreThoseOfTheReducer) {
 TEST_P(TrainedOnRanks, RecordedBucketsHoldTheDenseGradients) {
   const WorkloadRow& row = *GetParam();
   int64_t sum = 0;
-  for (const int64_t elements : ops::embedded_gradient_buckets(row.name)) sum += elements;
+  for (const int64_t elements : ops::gradient_buckets(shapes_text(row))) sum += elements;
   EXPECT_EQ(sum, is_sparse(row) ? row.parameters - int64_t{2} * 40'000 * 256 : row.parameters);
 }
 

@@ -10,7 +10,7 @@ namespace fathom::ops {
 namespace {
 
 TEST(EmbeddedShapes, AreThere) {
-  const auto rows = embedded_shapes("vgg");
+  const auto rows = parse_shapes(embedded_text("vgg"), "vgg.json");
   const auto fc6 = std::find_if(rows.begin(), rows.end(), [](const ShapeRow& row) {
     return row.name() == "op/matmul/vgg/fc6/forward";
   });

@@ -25,6 +25,7 @@ PAGES |= {"export": "dashboards", "predict": "predict", "compare": "compare"}
 # What this machine may lack for a command, and the error that says so.
 ABSENT = {"--fathom_device=cuda": "--fathom_device=cuda: "}
 ABSENT |= {option: option for option in ("--fathom_onednn", "--fathom_rom")}
+ABSENT |= {"--fathom_network": ": does not exist"}
 
 
 @functools.cache
