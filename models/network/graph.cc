@@ -7,6 +7,7 @@
 #include <ATen/core/jit_type.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -357,25 +358,25 @@ class Graph::Reader {
     made.region = region;
   }
 
-  /// From the end: the first reader found of each value is its last.
+  /// From the end, in the reverse of the order in which run() takes values: the first reader found
+  /// of each value is its last.
   void mark_last_uses() {
     std::set<int> read;
-    const auto visit = [&](Argument& argument) {
-      if (argument.slot >= 0) argument.is_last = read.insert(argument.slot).second;
+    const auto mark = [&](std::vector<Argument>& arguments) {
+      std::vector<Argument*> parts;
+      for (auto& one : arguments) one.for_each([&](Argument& part) { parts.push_back(&part); });
+      std::for_each(parts.rbegin(), parts.rend(), [&](Argument* part) {
+        if (part->slot >= 0) part->is_last = read.insert(part->slot).second;
+      });
     };
-    for (auto& output : graph_.outputs_) output.for_each(visit);
+    mark(graph_.outputs_);
     for (auto node = graph_.nodes_.rbegin(); node != graph_.nodes_.rend(); ++node) {
       for (auto& result : node->results) {
         for (int& slot : result) {
           if (!read.contains(slot)) slot = -1;
         }
       }
-      // Backwards: a call that reads a value twice takes it at the second place.
-      for (auto one = node->arguments.rbegin(); one != node->arguments.rend(); ++one) {
-        std::vector<Argument*> parts;
-        one->for_each([&](Argument& part) { parts.push_back(&part); });
-        for (auto part = parts.rbegin(); part != parts.rend(); ++part) visit(**part);
-      }
+      mark(node->arguments);
     }
     for (int& slot : graph_.input_slots_) {
       if (!read.contains(slot)) slot = -1;
@@ -388,7 +389,6 @@ class Graph::Reader {
 
 Graph::Graph(const json& graph) { Reader(*this).read(graph); }
 Graph::~Graph() = default;
-Graph::Graph(Graph&&) noexcept = default;
 
 std::vector<IValue> Graph::run(std::vector<IValue> inputs) const {
   std::vector<IValue> slots(static_cast<std::size_t>(slots_));

@@ -19,7 +19,8 @@ class Graph {
   /// std::runtime_error for a graph that cannot run here, with the node and its layer.
   explicit Graph(const nlohmann::json& graph);
   ~Graph();
-  Graph(Graph&&) noexcept;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
 
   /// Names of the inputs, in the order in which run() takes them.
   const std::vector<std::string>& inputs() const { return inputs_; }

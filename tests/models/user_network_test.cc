@@ -94,6 +94,15 @@ TEST_F(UserNetwork, ComputesWhatItsGraphSays) {
                 at::relu(at::linear(x, at::arange(6, at::kFloat).view({2, 3}) - 2, at::ones(2)))));
 }
 
+TEST_F(UserNetwork, GivesAnOutputTwice) {
+  ProgramFile file = inference_program();
+  file.output("relu");
+  const auto network = read(file);
+  const auto outputs = network->run(network->inputs());
+  ASSERT_EQ(outputs.size(), 2U);
+  EXPECT_TRUE(at::equal(outputs[0], outputs[1]));
+}
+
 TEST_F(UserNetwork, GivesGradientsToItsParameters) {
   NetworkWorkload workload(read(training_program()));
   workload.loss(workload.batches({.batch = 4}).batches[0]).backward();
