@@ -2,46 +2,28 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/ops/full.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "fixtures/random.h"
+#include "models/autocast.h"
 #include "models/captured.h"
+#include "models/parameter_count.h"
 
 namespace fathom::models {
 namespace {
 
-/// Enables autocast to bfloat16 during its lifetime if the precision is bf16.
-class Autocast {
- public:
-  Autocast(fixtures::Precision precision, at::DeviceType device)
-      : enabled_(precision == fixtures::Precision::kBf16),
-        device_(device),
-        was_enabled_(at::autocast::is_autocast_enabled(device)) {
-    if (!enabled_) return;
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
-    at::autocast::increment_nesting();
-  }
-  ~Autocast() {
-    if (!enabled_) return;
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(device_, was_enabled_);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  bool enabled_;
-  at::DeviceType device_;
-  bool was_enabled_;
-};
+/// Autocast to bfloat16, where the precision is bf16.
+void enable_autocast(std::optional<Autocast>& autocast, fixtures::Precision precision,
+                     at::DeviceType device) {
+  if (precision == fixtures::Precision::kBf16) autocast.emplace(device, true, at::kBFloat16);
+}
 
 /// Images and filters, the tensors of four dimensions, with the channels last in memory.
 at::Tensor with_channels_last(const at::Tensor& tensor) {
@@ -100,7 +82,8 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   workload_->module().train(options.mode == Mode::kTrain);
   load(options.batch);
   if (options.mode == Mode::kInfer) {
-    const Autocast autocast(options.precision, device.type());
+    std::optional<Autocast> autocast;
+    enable_autocast(autocast, options.precision, device.type());
     const c10::InferenceMode inference;
     workload_->prepare_inference(inputs_.batches[0]);
   }
@@ -185,7 +168,8 @@ void Step::run_next(const std::function<void(Phase)>& done) {
 }
 
 void Step::forward() {
-  const Autocast autocast(options_.precision, fixtures::torch_device(options_.device).type());
+  std::optional<Autocast> autocast;
+  enable_autocast(autocast, options_.precision, fixtures::torch_device(options_.device).type());
   result_.reset();  // frees the last result before the next one is allocated
   if (options_.mode == Mode::kTrain) {
     result_ = workload_->loss(inputs_.batches[next_]);
@@ -222,12 +206,7 @@ bool Step::has_convolutions() const {
                      [](const at::Tensor& parameter) { return parameter.dim() == 4; });
 }
 
-int64_t Step::parameter_count() const {
-  int64_t count = 0;
-  for (const auto& parameter : workload_->module().parameters())
-    count += parameter.requires_grad() ? parameter.numel() : 0;
-  return count;
-}
+int64_t Step::parameter_count() const { return models::parameter_count(workload_->module()); }
 
 std::vector<int64_t> Step::result_shape() const {
   return options_.mode == Mode::kTrain ? std::vector<int64_t>{}

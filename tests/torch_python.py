@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 
 import pytest
 from program import ROOT
@@ -28,3 +29,13 @@ def torch_environment():
     """Variables with which the interpreter finds what PyTorch imports, and results/."""
     paths = [str(ROOT / "results"), packages("pytorch"), packages("results")]
     return os.environ | {"PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run_python(*arguments):
+    """What the interpreter prints."""
+    command = [torch_python(), *map(str, arguments)]
+    result = subprocess.run(
+        command, env=torch_environment(), capture_output=True, text=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout

@@ -10,9 +10,9 @@ folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 batch = torch.export.Dim("batch", min=1, max=4096)
 
 
-def export(name, network, inputs, dynamic=True):
-    """Writes <name>.pt2. With `dynamic`, --fathom_batch gives rows of other batch sizes."""
-    shapes = tuple({0: batch} for _ in inputs) if dynamic else None
+def export(name, network, inputs):
+    """Writes <name>.pt2. With dynamic shapes, --fathom_batch gives rows of other batch sizes."""
+    shapes = tuple({0: batch} for _ in inputs)
     program = torch.export.export(network, inputs, dynamic_shapes=shapes)
     torch.export.save(program, folder / f"{name}.pt2")
 

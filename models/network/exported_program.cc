@@ -144,8 +144,7 @@ class ExportedProgram final : public Network {
  public:
   ExportedProgram(const Archive& archive, const std::string& name, const json& program,
                   const std::optional<IValue>& arguments)
-      : graph_(program.at("graph_module").at("graph")),
-        torch_version_(program.at("torch_version").get<std::string>()) {
+      : graph_(program.at("graph_module").at("graph")) {
     const json& module = program.at("graph_module");
     const json& graph = module.at("graph");
     const json& signature = module.at("signature");
@@ -184,7 +183,6 @@ class ExportedProgram final : public Network {
   torch::nn::Module& module() override { return *tree_; }
   const std::vector<at::Tensor>& inputs() const override { return inputs_; }
   BatchRange batches() const override { return batches_; }
-  std::string writer() const override { return "torch.export, PyTorch " + torch_version_; }
 
  private:
   struct ExpectedInput {
@@ -346,7 +344,6 @@ class ExportedProgram final : public Network {
   }
 
   Graph graph_;
-  std::string torch_version_;
   std::shared_ptr<ModuleTree> tree_ = std::make_shared<ModuleTree>();
   std::vector<IValue> bound_;  ///< of the graph's inputs: weights, and none for the network's own
   std::map<std::string, int> names_;  ///< of weights: the index of the graph's input

@@ -1,7 +1,6 @@
 #include "models/network/graph.h"
 
 #include <ATen/ScalarOps.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/jit_type.h>
@@ -17,6 +16,7 @@
 #include <string_view>
 
 #include "fixtures/files/text.h"
+#include "models/autocast.h"
 #include "models/network/scalar_functions.h"
 #include "models/network/serialized_types.h"
 #include "models/network/unknown_operator.h"
@@ -28,31 +28,6 @@ using nlohmann::json;
 using torch::jit::Stack;
 
 namespace {
-
-/// Enables or disables autocast on a device for its lifetime.
-class AutocastRegion {
- public:
-  AutocastRegion(at::DeviceType device, bool enabled, std::optional<at::ScalarType> type)
-      : device_(device),
-        was_enabled_(at::autocast::is_autocast_enabled(device)),
-        type_(at::autocast::get_autocast_dtype(device)) {
-    at::autocast::set_autocast_enabled(device_, enabled);
-    if (type) at::autocast::set_autocast_dtype(device_, *type);
-    at::autocast::increment_nesting();
-  }
-  ~AutocastRegion() {
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(device_, was_enabled_);
-    at::autocast::set_autocast_dtype(device_, type_);
-  }
-  AutocastRegion(const AutocastRegion&) = delete;
-  AutocastRegion& operator=(const AutocastRegion&) = delete;
-
- private:
-  at::DeviceType device_;
-  bool was_enabled_;
-  at::ScalarType type_;
-};
 
 /// Checks of what the export assumed. They have no result, and some of them name the type or the
 /// device of the export, which autocast and move_to() change.
@@ -342,12 +317,13 @@ class Graph::Reader {
         run(stack);
       };
     } else {
+      const auto device = at::Device(head(0).get<std::string>()).type();
       const auto type = member_of(inputs.at(1).at("arg"));
-      const auto precision =
-          type.first == "as_scalar_type" ? std::optional(scalar_type(type.second)) : std::nullopt;
-      made.call = [run, device = at::Device(head(0).get<std::string>()).type(),
-                   enabled = head(2).get<bool>(), precision](Stack& stack) {
-        const AutocastRegion mode(device, enabled, precision);
+      const auto precision = type.first == "as_scalar_type"
+                                 ? scalar_type(type.second)
+                                 : at::autocast::get_autocast_dtype(device);
+      made.call = [run, device, enabled = head(2).get<bool>(), precision](Stack& stack) {
+        const Autocast autocast(device, enabled, precision);
         run(stack);
       };
     }

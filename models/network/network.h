@@ -34,9 +34,6 @@ class Network {
 
   /// The batch sizes that it takes, as far as the file says.
   virtual BatchRange batches() const = 0;
-
-  /// What wrote it, as far as the file says: "torch.export, PyTorch 2.11.0".
-  virtual std::string writer() const = 0;
 };
 
 /// Dimension 0 of the first input that has one; 1 if none has.

@@ -17,6 +17,7 @@
 #include "models/network/archive.h"
 #include "models/network/arguments.h"
 #include "models/network/network_workload.h"
+#include "models/parameter_count.h"
 #include "models/recorded.h"
 #include "models/table.h"
 #include "ops/profiler/flops.h"
@@ -86,13 +87,6 @@ bool has_loss(NetworkWorkload& workload, const fixtures::Batch& batch) {
          result.is_floating_point() && result.requires_grad();
 }
 
-int64_t parameters_of(torch::nn::Module& module) {
-  int64_t count = 0;
-  for (const auto& parameter : module.parameters())
-    count += parameter.requires_grad() ? parameter.numel() : 0;
-  return count;
-}
-
 }  // namespace
 
 std::string network_name(const std::string& path) {
@@ -134,7 +128,7 @@ void add_network(const NetworkFile& file) {
                   .dataset = "its inputs",
                   .batch = batch_of(network.inputs()),
                   .batches = network.batches(),
-                  .parameters = parameters_of(workload.module()),
+                  .parameters = parameter_count(workload.module()),
                   .macs = 0,
                   .make = [path = file.path, arguments](Scale /*scale*/) {
                     return std::make_unique<NetworkWorkload>(read_network(path, arguments));

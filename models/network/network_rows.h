@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "fixtures/data_source.h"
 #include "fixtures/machine/device.h"

@@ -80,7 +80,6 @@ class Script final : public Network {
 
   torch::nn::Module& module() override { return *module_; }
   const std::vector<at::Tensor>& inputs() const override { return inputs_; }
-  std::string writer() const override { return "TorchScript"; }
 
   BatchRange batches() const override {
     const int64_t batch = batch_of(inputs_);

@@ -1,6 +1,5 @@
 #include "models/network/serialized_types.h"
 
-#include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>

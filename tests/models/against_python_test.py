@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from program import PROGRAM, ROOT
-from torch_python import torch_environment, torch_python
+from torch_python import run_python, torch_python
 
 WRITE_STEP = pathlib.Path(PROGRAM).parent / "write_step"
 WORKLOADS = [  # small
@@ -34,16 +34,6 @@ TORCHVISION = [  # workload, size, limit in float64
 LIMITS = {"float32": 1e-4, "float64": 1e-9}  # relative to the largest absolute value of a tensor
 # Each element is a small sum of large terms, whose rounding float32 shows.
 CANCELLING = "gradient of query"
-
-
-def run_python(*arguments):
-    """What the interpreter prints."""
-    command = [torch_python(), *arguments]
-    result = subprocess.run(
-        command, env=torch_environment(), capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def python_differences(workloads, size, precision, folder):

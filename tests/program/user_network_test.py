@@ -7,26 +7,17 @@ import subprocess
 import pytest
 
 from program import PROGRAM, QUICK, ROOT, read_json, run
-from torch_python import torch_environment, torch_python
+from torch_python import run_python
 
 RUN_NETWORK = pathlib.Path(PROGRAM).parent / "run_network"
 STEP_INPUTS = "float32:2x3x32x32,int64:2:1000"
-
-
-def python(*arguments):
-    command = [torch_python(), *map(str, arguments)]
-    result = subprocess.run(
-        command, env=torch_environment(), capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory):
     """The folder with the networks of examples/my_network."""
     folder = tmp_path_factory.mktemp("networks")
-    python(ROOT / "examples/my_network/export.py", folder)
+    run_python(ROOT / "examples/my_network/export.py", folder)
     return folder
 
 
@@ -34,7 +25,7 @@ def test_outputs_are_those_of_python(networks, tmp_path):
     files = [networks / "resnet18.pt2", networks / "encoder.pt2"]
     for file in files:
         subprocess.run([RUN_NETWORK, file, tmp_path / f"{file.name}.out"], check=True, timeout=300)
-    differences = json.loads(python(ROOT / "tests/models/network_outputs.py", tmp_path, *files))
+    differences = json.loads(run_python(ROOT / "tests/models/network_outputs.py", tmp_path, *files))
     assert list(differences) == ["resnet18.pt2", "encoder.pt2"]
     assert max(differences.values()) < 1e-5
 
