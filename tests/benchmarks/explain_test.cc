@@ -250,6 +250,12 @@ TEST_F(Explain, AlignsItsColumns) {
   for (const char letter : text) EXPECT_TRUE(letter == '\n' || (letter >= ' ' && letter <= '~'));
 }
 
+TEST_F(Explain, NamesTheOpsWithoutRows) {
+  const std::string text = explanation_text(explained());
+  EXPECT_NE(text.find("\nWithout rows, of the profiled step: pad 3.8 %.\n"), std::string::npos)
+      << text;
+}
+
 TEST_F(Explain, CountsOutTheTimeThatOthersTook) {
   ops[3].hot_taken_us = 30;
   Explanation found = explained();
