@@ -109,6 +109,12 @@ void connect(Options& options, Progress& progress) {
   };
 }
 
+/// Warns of what every rank of this host finds: only the first of them does.
+void warn_once(const Options& options, const std::string& line) {
+  if (!options.axes.place || options.axes.place->local_rank == 0)
+    options.conditions.data.warn(line);
+}
+
 /// Reads the files of --fathom_network. Their rows depend on what a step of each does.
 void add_networks(const Options& options, Progress& progress) {
   if (options.networks.empty()) return;
@@ -120,7 +126,7 @@ void add_networks(const Options& options, Progress& progress) {
     models::add_network({.path = path,
                          .arguments = options.network_inputs,
                          .device = on_gpu ? fixtures::Device::kCuda : fixtures::Device::kCpu,
-                         .warn = options.conditions.data.warn});
+                         .warn = [&](const std::string& line) { warn_once(options, line); }});
   }
   progress.wipe();
   if (!options.explain) return;
@@ -318,8 +324,7 @@ int run(int argc, char** argv) {
     if (options.ops) std::cout << ops::op_types_text();
     return kOk;
   }
-  if (!options.no_gpu.empty() && (!options.axes.place || options.axes.place->local_rank == 0))
-    options.conditions.data.warn("no GPU rows: " + options.no_gpu);
+  if (!options.no_gpu.empty()) warn_once(options, "no GPU rows: " + options.no_gpu);
   errors.shared = Shared::kByHost;
   const std::vector<Row> all = make_rows(options);
   const std::string filter = benchmark::GetBenchmarkFilter();

@@ -12,9 +12,10 @@
 namespace fathom::models {
 namespace {
 
-/// "failed finding central directory" of LibTorch's longer text.
+/// "reading zip archive: failed finding central directory": LibTorch's text goes on with advice.
 std::string reason(const c10::Error& error) {
   std::string text = fixtures::first_line(error.what_without_backtrace());
+  text = text.substr(0, text.find(". "));
   constexpr std::string_view kPrefix = "PytorchStreamReader failed ";
   if (text.starts_with(kPrefix)) text.erase(0, kPrefix.size());
   return text;
