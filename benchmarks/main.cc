@@ -121,7 +121,10 @@ void add_networks(const Options& options, Progress& progress) {
   fixtures::set_threads(fixtures::usable_cores());
   const bool on_gpu = options.axes.devices == std::vector{fixtures::Device::kCuda} &&
                       fixtures::unavailable_reason(fixtures::Device::kCuda).empty();
-  for (const auto& path : options.networks) {
+  std::vector<std::string> paths = options.networks;
+  std::stable_partition(paths.begin(), paths.end(),
+                        [](const auto& path) { return !models::is_compiled(path); });
+  for (const auto& path : paths) {
     progress.note("reading " + path);
     models::add_network({.path = path,
                          .arguments = options.network_inputs,
@@ -130,14 +133,20 @@ void add_networks(const Options& options, Progress& progress) {
   }
   progress.wipe();
   if (!options.explain) return;
-  const auto modes = models::modes(models::workload(options.explain->workload));
-  if (std::find(modes.begin(), modes.end(), options.explain->mode) == modes.end()) {
-    throw UsageError("--fathom_explain=" + options.explain->workload + '/' +
-                     std::string(name(options.explain->mode)) + ": the network has no such step" +
-                     (options.explain->mode == models::Mode::kTrain
-                          ? ", because it does not return one number that depends on its parameters"
-                          : ""));
+  const StepName& step = *options.explain;
+  const models::WorkloadRow& workload = models::workload(step.workload);
+  const auto modes = models::modes(workload);
+  std::string why_not;
+  if (workload.compiled) {
+    why_not = "it is compiled; give the file of torch.export.save, too";
+  } else if (std::find(modes.begin(), modes.end(), step.mode) == modes.end()) {
+    why_not = "it has no such step";
+    if (step.mode == models::Mode::kTrain)
+      why_not += ", because it does not return one number that depends on its parameters";
   }
+  if (why_not.empty()) return;
+  throw UsageError("--fathom_explain=" + step.workload + '/' + std::string(name(step.mode)) +
+                   ": the network cannot be explained: " + why_not);
 }
 
 int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {

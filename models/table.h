@@ -4,10 +4,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fixtures/machine/device.h"
 #include "models/batch_range.h"
 #include "models/mode.h"
 #include "models/workload.h"
@@ -18,6 +20,15 @@ namespace fathom::models {
 struct Content {
   std::string_view rate = {};  ///< name of the counter; empty: none
   double per_item = 0;
+};
+
+struct WorkloadRow;
+
+/// For what a network was compiled ahead of time.
+struct Compilation {
+  fixtures::Device device;
+  int threads = 0;                  ///< on a CPU; 0: any number
+  const WorkloadRow* of = nullptr;  ///< the network before; null: not known
 };
 
 /// A workload and its published numbers. Tests compare the network with them. Of a network from a
@@ -43,6 +54,7 @@ struct WorkloadRow {
   int64_t other_macs = 0;     ///< those of `macs` outside convolutions and matrix products
   std::string optimizer = {};
   int optimizer_slots = 0;  ///< state values for each parameter
+  std::optional<Compilation> compiled = {};
   std::string shapes = {};  ///< its shapes file (ops/types/shapes.h); empty: a built-in one or none
   std::function<std::unique_ptr<Workload>(Scale scale)> make;
 };

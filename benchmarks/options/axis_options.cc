@@ -76,7 +76,8 @@ void use_onednn(Options& options) { ops::onednn::use(options.onednn); }
 std::string network(const std::string& path, const Options& options) {
   const std::string own = models::network_name(path);
   for (const auto& other : options.networks) {
-    if (models::network_name(other) == own) {
+    if (models::network_name(other) == own &&
+        models::is_compiled(other) == models::is_compiled(path)) {
       throw UsageError(std::string("--fathom_network=")
                            .append(path)
                            .append(": ")
@@ -169,6 +170,10 @@ std::string refused_backend(const Options& options) {
     if (!holds(axes.backends, backend)) continue;  // looking for a GPU starts CUDA
     const std::string refusal = refused_without_gpu(options);
     if (!refusal.empty()) return "=" + std::string(name(backend)) + refusal;
+  }
+  if (holds(axes.backends, Backend::kInductor) &&
+      std::none_of(options.networks.begin(), options.networks.end(), models::is_compiled)) {
+    return "=inductor: needs a network that AOTInductor compiled, in --fathom_network=FILE";
   }
   for (const auto backend : {Backend::kOneDnn, Backend::kTorchPacked}) {
     if (holds(axes.backends, backend) && !holds(axes.devices, Device::kCpu)) {
@@ -328,7 +333,7 @@ OptionGroup axis_options() {
              .own_process = kNothing}},
            // After --fathom_explain, which may name one of them.
            {"--fathom_network",
-            "adds your networks, files of torch.export.save or torch.jit.save",
+            "adds your networks: files of torch.export, torch.jit or AOTInductor",
             list<std::string>(&Options::networks, {}, network),
             {.file = kInput, .context = {"fathom_network", ContextField::kSetting, network_ids}}},
            {"--fathom_network_inputs",

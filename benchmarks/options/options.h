@@ -96,19 +96,18 @@ struct Options {
   std::string no_gpu;                 ///< why the axes leave out the GPU, though there is a driver
   std::string kernels;                ///< path of the library of the axes
   std::vector<std::string> networks;  ///< files with the user's networks
-  std::string
-      network_inputs;  ///< a file with their inputs, or a description (models/network/arguments.h)
-  std::string onednn;  ///< path of the oneDNN that backend:onednn calls; empty: own
-  std::optional<StepName> explain;  ///< runs this step and its ops, then prints an explanation
-  std::optional<Study> study;       ///< runs the rows of this study
-  std::string record;               ///< folder for recorded shapes; the program measures nothing
-  std::string peaks;                ///< file with the machine's peaks
-  std::string machine_name;         ///< of the user's own; empty: none
-  bool resume = false;              ///< keeps the rows that `out` holds and runs the others
-  bool isolate = false;             ///< runs each row in its own process
-  double limit_seconds = 3600;      ///< of an isolated row
-  std::optional<double> limit_gb;   ///< of an isolated row's memory; no value: the free memory
-  double rank_seconds = 120;        ///< longest wait for another rank
+  std::string network_inputs;         ///< their inputs, as read_arguments() takes them
+  std::string onednn;                 ///< path of the oneDNN that backend:onednn calls; empty: own
+  std::optional<StepName> explain;    ///< runs this step and its ops, then prints an explanation
+  std::optional<Study> study;         ///< runs the rows of this study
+  std::string record;                 ///< folder for recorded shapes; the program measures nothing
+  std::string peaks;                  ///< file with the machine's peaks
+  std::string machine_name;           ///< of the user's own; empty: none
+  bool resume = false;                ///< keeps the rows that `out` holds and runs the others
+  bool isolate = false;               ///< runs each row in its own process
+  double limit_seconds = 3600;        ///< of an isolated row
+  std::optional<double> limit_gb;     ///< of an isolated row's memory; no value: the free memory
+  double rank_seconds = 120;          ///< longest wait for another rank
   MachineCheck machine_check = MachineCheck::kWarn;
   bool models = false;  ///< prints the table of workloads and exits
   bool ops = false;     ///< prints the op types and exits

@@ -30,14 +30,37 @@ std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, De
 
 /// The backends of steps: LibTorch, the user's library, and others only where the axes ask for
 /// them.
-std::vector<Backend> step_backends(const Axes& axes, Device device, Precision precision) {
+std::vector<Backend> step_backends(const Axes& axes, const models::WorkloadRow& workload,
+                                   Device device, Precision precision) {
   std::vector<Backend> backends;
+  if (workload.compiled) {
+    if (wanted(axes, Backend::kInductor)) backends.push_back(Backend::kInductor);
+    return backends;
+  }
   if (wanted(axes, Backend::kTorch)) backends.push_back(Backend::kTorch);
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
     if (asks_for(axes, backend) && is_here(backend, device, precision)) backends.push_back(backend);
   }
   if (has_library(axes, device)) backends.push_back(Backend::kLibrary);
   return backends;
+}
+
+/// The axes of a workload: a compiled network has its device, no autocast and perhaps its number of
+/// threads.
+Axes axes_of(const models::WorkloadRow& workload, const Axes& axes,
+             const fixtures::MessageCallback& warn) {
+  Axes own = axes;
+  if (!workload.compiled) return own;
+  const auto [device, threads, before] = *workload.compiled;
+  std::erase_if(own.devices, [&](Device one) { return one != device; });
+  std::erase_if(own.precisions, [](Precision one) { return one != Precision::kFp32; });
+  if (threads > 0 && std::erase_if(own.threads, [&](int one) { return one != threads; }) > 0) {
+    warn(workload.name + " on inductor: no rows of other thread counts than " +
+         std::to_string(threads) +
+         ", which the package fixes; compile it with inductor_configs={\"cpp.dynamic_threads\": "
+         "True}");
+  }
+  return own;
 }
 
 std::vector<int64_t> batches_of(const Axes& axes, const models::WorkloadRow& workload,
@@ -110,8 +133,8 @@ struct Recorded {
 void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
               const models::WorkloadRow& workload, const models::StepOptions& step, Backend backend,
               const std::shared_ptr<const Recorded>& recorded) {
-  const bool graph =
-      step.device == Device::kCuda && (conditions.cuda_graph || backend == Backend::kTuned);
+  const bool graph = step.device == Device::kCuda && backend != Backend::kInductor &&
+                     (conditions.cuda_graph || backend == Backend::kTuned);
   const auto kernels = kernels_of(axes, backend, step.device);
   const auto memory = [&workload, step] { return memory_counters(workload, step); };
   const std::string name(workload.name);
@@ -120,25 +143,26 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
       name + '/' + std::string(models::name(step.mode)) + token("device", step.device);
   const std::string tail =
       token("batch", step.batch) + token("precision", step.precision) + token("backend", on);
-  add_rows(rows, axes, head, tail,
-           {.device = step.device,
-            .precision = step.precision,
-            .backend = on,
-            .own_process = kernels != nullptr,
-            .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced,
-            .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
-            .make =
-                [&workload, step, graph, kernels, recorded](const Row& row) {
-                  const bool chooses = kernels != nullptr && kernels->chooses();
-                  return make_model_task(workload, step, graph, kernels,
-                                         chooses ? recorded->find(row) : nullptr);
-                },
-            .rates = {.flops = true,
-                      .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
-            .memory = kernels == nullptr ? memory : std::function<Counters()>{},
-            .cuda_graph = graph,
-            .cost = rough_cost(workload, step),
-            .step = StepName{name, step.mode}});
+  add_rows(
+      rows, axes, head, tail,
+      {.device = step.device,
+       .precision = step.precision,
+       .backend = on,
+       .own_process = kernels != nullptr,
+       .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced,
+       .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
+       .make =
+           [&workload, step, graph, kernels, recorded](const Row& row) {
+             const bool chooses = kernels != nullptr && kernels->chooses();
+             return make_model_task(workload, step, graph, kernels,
+                                    chooses ? recorded->find(row) : nullptr);
+           },
+       .rates = {.flops = true,
+                 .bytes = workload.counts_bytes && step.mode == models::Mode::kInfer},
+       .memory = kernels == nullptr && !workload.compiled ? memory : std::function<Counters()>{},
+       .cuda_graph = graph,
+       .cost = rough_cost(workload, step),
+       .step = StepName{name, step.mode}});
   if (step.mode == models::Mode::kInfer || backend != Backend::kTorch) return;
   const auto bucket_bytes = static_cast<int64_t>(conditions.bucket_mb * (1 << 20));
   add_rank_rows(rows, axes, axes.ranks, head, tail,
@@ -169,7 +193,7 @@ void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& condi
                                      .seed = conditions.seed,
                                      .layout = conditions.layout,
                                      .data = conditions.data};
-      for (const Backend backend : step_backends(axes, device, precision))
+      for (const Backend backend : step_backends(axes, workload, device, precision))
         add_step(rows, axes, conditions, workload, step, backend, recorded);
     }
   });
@@ -182,15 +206,17 @@ std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions) {
   const auto recorded = Recorded::of(conditions);
   for (const auto& workload : models::workloads()) {
     for (const int64_t batch : axes.batches) {
-      if (workload.batches.contains(batch)) continue;
+      const bool was_named = workload.compiled && workload.compiled->of != nullptr;
+      if (was_named || workload.batches.contains(batch)) continue;
       const auto [least, most] = workload.batches;
       conditions.data.warn("--fathom_batch=" + std::to_string(batch) + ": no rows of " +
                            workload.name + ", which takes batches of " + std::to_string(least) +
                            (most > least ? " to " + std::to_string(most) : "") +
                            "; export it with dynamic_shapes");
     }
+    const Axes own = axes_of(workload, axes, conditions.data.warn);
     for (const auto mode : models::modes(workload))
-      add_steps(rows, axes, conditions, workload, mode, recorded);
+      add_steps(rows, own, conditions, workload, mode, recorded);
   }
   return rows;
 }

@@ -211,4 +211,12 @@ InstalledKernels install(ops::KernelSet& kernels, const models::WorkloadRow& row
   return installed;
 }
 
+double compare_steps(const models::WorkloadRow& expected, const models::WorkloadRow& row,
+                     const models::StepOptions& options) {
+  const Expected on_kernels = on_libtorch(expected, options);
+  models::Step step(row, options);
+  expect_same_results(on_kernels.steps, on_kernels.rounded, first_steps(step), options.precision);
+  return on_kernels.flops;
+}
+
 }  // namespace fathom::benchmarks

@@ -30,4 +30,9 @@ InstalledKernels install(ops::KernelSet& kernels, const models::WorkloadRow& row
                          const models::StepOptions& options, bool cuda_graph,
                          const StepChoice* recorded);
 
+/// FLOPs of a step of `expected` on LibTorch's kernels. Throws std::runtime_error where the results
+/// of `row`, the same network, differ.
+double compare_steps(const models::WorkloadRow& expected, const models::WorkloadRow& row,
+                     const models::StepOptions& options);
+
 }  // namespace fathom::benchmarks

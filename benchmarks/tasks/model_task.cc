@@ -36,7 +36,8 @@ class ModelTask : public Base {
       counts_.rates.emplace_back(std::string(row.content.rate),
                                  *counts_.items * row.content.per_item);
     }
-    counts_.counters.emplace_back("params", static_cast<double>(step_.parameter_count()));
+    const int64_t parameters = row.compiled ? row.parameters : step_.parameter_count();
+    if (parameters > 0) counts_.counters.emplace_back("params", static_cast<double>(parameters));
     if (!options.data.synthetic()) {
       counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
     }
@@ -172,6 +173,10 @@ std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
   if (kernels != nullptr) {
     installed = install(*kernels, row, options, cuda_graph, recorded);
     malloc_trim(0);  // --fathom_malloc=tuned keeps what the compared steps freed
+  }
+  if (row.compiled) {
+    const models::WorkloadRow* before = row.compiled->of;
+    installed.flops = before == nullptr ? 0 : compare_steps(*before, row, options);
   }
   if (installed.choice) {
     chosen.layout = installed.choice->layout;

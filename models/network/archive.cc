@@ -35,6 +35,13 @@ Archive::Archive(std::string path) : path_(std::move(path)) {
 Archive::~Archive() = default;
 
 ArchiveKind Archive::kind() const {
+  constexpr std::string_view kVersion = "0";  // ARCHIVE_VERSION_VALUE of torch/export/pt2_archive
+  if (has("archive_version")) {
+    const auto version = bytes("archive_version");
+    const std::string_view found(version.data(), version.size());
+    if (found != kVersion)
+      fail("an archive of version " + std::string(found) + ", expected 0, that of PyTorch 2.11");
+  }
   const auto models = names_in("models/", ".json");
   if (models.size() == 1) return ArchiveKind::kExportedProgram;
   if (models.size() > 1) {
@@ -98,7 +105,8 @@ c10::Storage Archive::storage(const std::string& member) const {
 }
 
 void Archive::fail(const std::string& found) const {
-  constexpr const char* kExpected = ", expected a file of torch.export.save or torch.jit.save";
+  constexpr const char* kExpected =
+      ", expected a file of torch.export.save, torch.jit.save or AOTInductor";
   const bool says = found.find(", expected ") != std::string::npos;
   throw fixtures::DataError(path_ + ": " + found + (says ? "" : kExpected));
 }

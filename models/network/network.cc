@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/network/archive.h"
+#include "models/network/compiled.h"
 #include "models/network/exported_program.h"
 #include "models/network/script.h"
 
@@ -23,9 +24,9 @@ std::unique_ptr<Network> read_network(const std::string& path,
     case ArchiveKind::kTorchScript:
       return read_script(archive, arguments);
     case ArchiveKind::kCompiled:
-      break;
+      return read_compiled(archive, arguments);
   }
-  archive.fail("holds a compiled network of AOTInductor, expected one of torch.export.save");
+  return nullptr;
 }
 
 }  // namespace fathom::models

@@ -39,7 +39,8 @@ class Network {
 /// Dimension 0 of the first input that has one; 1 if none has.
 int64_t batch_of(const std::vector<at::Tensor>& inputs);
 
-/// Reads the network in a file of torch.export.save or torch.jit.save. `arguments` are those of its
+/// Reads the network in a file of torch.export.save, torch.jit.save or
+/// torch._inductor.aoti_compile_and_package. `arguments` are those of its
 /// call, a tuple that replaces the file's. Throws fixtures::DataError for a file that cannot be
 /// used and for arguments that the network does not take.
 std::unique_ptr<Network> read_network(const std::string& path,

@@ -16,6 +16,7 @@
 #include "fixtures/machine/memory.h"
 #include "models/network/archive.h"
 #include "models/network/arguments.h"
+#include "models/network/compiled.h"
 #include "models/network/network_workload.h"
 #include "models/parameter_count.h"
 #include "models/recorded.h"
@@ -87,6 +88,45 @@ bool has_loss(NetworkWorkload& workload, const fixtures::Batch& batch) {
          result.is_floating_point() && result.requires_grad();
 }
 
+/// The workload of the network from which a compiled one was made; null where it has not been
+/// added.
+const WorkloadRow* exported(const std::string& compiled) {
+  const std::string name = std::filesystem::path(compiled).stem().string();
+  const auto found =
+      std::find_if(workloads().begin(), workloads().end(), [&](const WorkloadRow& row) {
+        return row.name == name && !row.shapes.empty();  // built-in ones have theirs elsewhere
+      });
+  return found == workloads().end() ? nullptr : &*found;
+}
+
+/// The inputs of a network from a file, as arguments of a call.
+c10::IValue arguments_of(const WorkloadRow& row) {
+  const fixtures::BatchSet set = row.make(Scale::kFull)->batches({.batch = row.batch, .count = 1});
+  return c10::ivalue::Tuple::create({set.batches[0].begin(), set.batches[0].end()});
+}
+
+/// Runs the network to fill in what its file does not say.
+void measure(WorkloadRow& row, NetworkWorkload& workload, const NetworkFile& file) {
+  const fixtures::Device place = row.compiled ? row.compiled->device : file.device;
+  const at::Device device = fixtures::torch_device(place);
+  workload.module().to(device);
+  fixtures::Batch batch = workload.batches({.batch = row.batch}).batches[0];
+  for (auto& tensor : batch) tensor = tensor.to(device);
+  row.trains = !row.compiled && has_loss(workload, batch);
+  const std::string why_not = impurity(workload, batch);
+  row.infers = why_not.empty();
+  if (!row.infers && !row.trains) throw std::runtime_error(why_not);
+  if (!row.infers) file.warn(row.name + "/infer: no rows: " + why_not);
+  row.optimizer = row.trains ? "SGD 0.01" : "none";
+  if (row.compiled) return;  // its kernels are no ops that could be counted
+  const auto counted = ops::count_flops([&] {
+    const c10::InferenceMode inference;
+    workload.infer(batch);
+  });
+  row.macs = static_cast<int64_t>(counted.macs / static_cast<double>(row.batch));
+  row.shapes = record_shapes_json(row, place);
+}
+
 }  // namespace
 
 std::string network_name(const std::string& path) {
@@ -105,6 +145,8 @@ std::string network_name(const std::string& path) {
   return stem;
 }
 
+bool is_compiled(const std::string& path) { return Archive(path).kind() == ArchiveKind::kCompiled; }
+
 std::string network_id(const std::string& path) { return Archive(path).id(); }
 
 void add_network(const NetworkFile& file) {
@@ -116,6 +158,13 @@ void add_network(const NetworkFile& file) {
     fixtures::expect_memory(static_cast<int64_t>(bytes), "the network " + file.path,
                             "free some, or run it on a larger machine");
   }
+  std::optional<Compilation> compiled;
+  if (is_compiled(file.path)) {
+    compiled = read_compilation(Archive(file.path));
+    compiled->of = exported(file.path);
+    if (compiled->of != nullptr) arguments = arguments_of(*compiled->of);
+  }
+  const WorkloadRow* before = compiled ? compiled->of : nullptr;
   NetworkWorkload workload(read_network(file.path, arguments));
   const Network& network = workload.network();
   if (network.inputs().empty()) {
@@ -123,33 +172,20 @@ void add_network(const NetworkFile& file) {
                               ": holds no inputs that can be read here, expected them in an "
                               "option, as in --fathom_network_inputs=float32:8x3x224x224");
   }
-  WorkloadRow row{.name = network_name(file.path),
-                  .paper = "the network in " + file.path,
-                  .dataset = "its inputs",
-                  .batch = batch_of(network.inputs()),
-                  .batches = network.batches(),
-                  .parameters = parameter_count(workload.module()),
-                  .macs = 0,
-                  .make = [path = file.path, arguments](Scale /*scale*/) {
-                    return std::make_unique<NetworkWorkload>(read_network(path, arguments));
-                  }};
+  WorkloadRow row{
+      .name = before != nullptr ? before->name : network_name(file.path),
+      .paper = (compiled ? "the compiled network in " : "the network in ") + file.path,
+      .dataset = "its inputs",
+      .batch = batch_of(network.inputs()),
+      .batches = before != nullptr ? before->batches : network.batches(),
+      .parameters = before != nullptr ? before->parameters : parameter_count(workload.module()),
+      .macs = before != nullptr ? before->macs : 0,
+      .compiled = compiled,
+      .make = [path = file.path, arguments](Scale /*scale*/) {
+        return std::make_unique<NetworkWorkload>(read_network(path, arguments));
+      }};
   try {
-    const at::Device device = fixtures::torch_device(file.device);
-    workload.module().to(device);
-    fixtures::Batch batch = workload.batches({.batch = row.batch}).batches[0];
-    for (auto& tensor : batch) tensor = tensor.to(device);
-    row.trains = has_loss(workload, batch);
-    const std::string why_not = impurity(workload, batch);
-    row.infers = why_not.empty();
-    if (!row.infers && !row.trains) throw std::runtime_error(why_not);
-    if (!row.infers) file.warn(row.name + "/infer: no rows: " + why_not);
-    const auto counted = ops::count_flops([&] {
-      const c10::InferenceMode inference;
-      workload.infer(batch);
-    });
-    row.macs = static_cast<int64_t>(counted.macs / static_cast<double>(row.batch));
-    row.optimizer = row.trains ? "SGD 0.01" : "none";
-    row.shapes = record_shapes_json(row, file.device);
+    measure(row, workload, file);
   } catch (const fixtures::DataError&) {
     throw;
   } catch (const std::exception& error) {

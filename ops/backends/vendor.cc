@@ -25,6 +25,8 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
     case Backend::kCublas:
     case Backend::kCudnn:
       return device == Device::kCuda;
+    case Backend::kInductor:
+      return false;  // its packages say for which device they were compiled
     case Backend::kNative:
     case Backend::kTuned:
     case Backend::kLibrary:

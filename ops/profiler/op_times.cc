@@ -1,12 +1,43 @@
 #include "ops/profiler/op_times.h"
 
+#include <torch/csrc/jit/runtime/operator.h>
+
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <utility>
 
 #include "ops/types/table.h"
 
 namespace fathom::ops {
+namespace {
+
+/// Whether the values of an op's results are new: no views of its arguments, no numbers.
+bool makes_values(const c10::FunctionSchema& schema) {
+  return std::ranges::all_of(schema.returns(), [](const c10::Argument& result) {
+    return result.type()->kind() != c10::TypeKind::NumberType &&
+           (result.alias_info() == nullptr || result.alias_info()->isWrite());
+  });
+}
+
+/// The class of a LibTorch op that belongs to no type: elementwise, which most of them are, or
+/// framework where it computes nothing, as views and allocations.
+OpClass class_of_other(const std::string& name) {
+  constexpr std::array<std::string_view, 4> kNotComputing{"empty", "resize", "as_strided", "view"};
+  const bool has_schema = name.find("::") != std::string::npos;
+  if (!has_schema || std::ranges::any_of(kNotComputing, [&](std::string_view part) {
+        return name.find(part) != std::string::npos;
+      }))
+    return OpClass::kFramework;
+  const auto overloads = torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+  const bool computes =
+      !overloads.empty() && std::ranges::all_of(overloads, [](const auto& overload) {
+        return makes_values(overload->schema());
+      });
+  return computes ? OpClass::kElementwise : OpClass::kFramework;
+}
+
+}  // namespace
 
 const OpTimes::Op* OpTimes::enter(const Event& event) {
   if (event.call.name.empty()) return nullptr;
@@ -43,7 +74,7 @@ const OpTimes::Op& OpTimes::known(std::string_view name) {
   auto& time = times_[shown];
   if (time.type.empty()) {
     time.type = shown;
-    time.op_class = type != nullptr ? type->op_class : OpClass::kFramework;
+    time.op_class = type != nullptr ? type->op_class : class_of_other(std::string(name));
   }
   return ops_.emplace(name, Op{type, &time}).first->second;
 }

@@ -1,6 +1,8 @@
 #include "benchmarks/tasks/installed_kernels.h"
 
+#include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
+#include <torch/nn/module.h>
 
 #include <vector>
 
@@ -80,6 +82,20 @@ TEST(InstalledKernels, RunWithoutACudaGraphWhereAStepCannotBeCaptured) {
                                  /*cuda_graph=*/true, /*recorded=*/nullptr);
   ASSERT_TRUE(installed.choice);
   EXPECT_FALSE(installed.choice->cuda_graph);
+}
+
+TEST(ComparedSteps, AreOfTheSameNetwork) {
+  const models::StepOptions options{.mode = models::Mode::kInfer, .scale = models::Scale::kSmall};
+  const models::WorkloadRow& network = models::workload("autoenc");
+  EXPECT_GT(compare_steps(network, network, options), 0);
+  models::WorkloadRow other = network;
+  other.make = [](models::Scale scale) {
+    auto changed = models::workload("autoenc").make(scale);
+    const c10::AutoGradMode no_gradient(false);
+    changed->module().parameters()[0].mul_(1.5);
+    return changed;
+  };
+  EXPECT_THROW(compare_steps(network, other, options), std::runtime_error);
 }
 
 }  // namespace

@@ -90,6 +90,7 @@ class ProgramFile {
     const auto text = [&](const std::string& name, const std::string& content) {
       archive.writeRecord(name, content.data(), content.size());
     };
+    text("archive_version", archive_version);
     text("data/weights/model_weights_config.json", Json{{"config", config}}.dump());
     const auto sample = torch::jit::pickle_save(c10::ivalue::Tuple::create(
         {c10::ivalue::Tuple::create(samples_),
@@ -110,6 +111,7 @@ class ProgramFile {
   Json config = Json::object();                                                  ///< of the weights
   Json ranges = Json::object();                                                  ///< of symbols
   int schema = 8;
+  std::string archive_version = "0";
   std::vector<std::string> models{"model"};
 
  private:

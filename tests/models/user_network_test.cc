@@ -17,6 +17,7 @@
 #include <functional>
 
 #include "fixtures/files/file.h"
+#include "fixtures/machine/shared_library.h"
 #include "models/network/arguments.h"
 #include "models/network/network_rows.h"
 #include "models/network/network_workload.h"
@@ -232,6 +233,8 @@ TEST_P(RefusedNetwork, IsNamedInOneLine) {
 INSTANTIATE_TEST_SUITE_P(
     Networks, RefusedNetwork,
     testing::Values(
+        Refusal{"ANewerArchive", [](ProgramFile& file) { file.archive_version = "1"; },
+                "an archive of version 1, expected 0"},
         Refusal{
             "operator",
             [](ProgramFile& f) { f.graph["nodes"][0]["target"] = "torch.ops.vision.nms.default"; },
@@ -319,6 +322,75 @@ INSTANTIATE_TEST_SUITE_P(
                 "two inferences of the same inputs differ; export it after net.eval()"}),
     [](const auto& row) { return row.param.name; });
 
+/// A package as AOTInductor writes it, with the library of compiled_network.cc.
+struct Package {
+  Json metadata{{"AOTI_DEVICE_KEY", "cpu"}, {"AOTI_CPU_ISA", "AVX2"}};
+  std::string source = {};  ///< of its kernels
+  std::vector<std::string> models{"model"};
+
+  std::string write(const std::filesystem::path& path) const {
+    const Bytes code =
+        fixtures::read_file(fixtures::beside_program("compiled_network.so").string(), 1 << 24);
+    const std::string description = metadata.dump();
+    caffe2::serialize::PyTorchStreamWriter archive(path.string());
+    for (const auto& model : models) {
+      const std::string stem = "data/aotinductor/" + model + "/net.wrapper";
+      archive.writeRecord(stem + ".so", code.data(), code.size());
+      archive.writeRecord(stem + ".cpp", source.data(), source.size());
+      archive.writeRecord(stem + "_metadata.json", description.data(), description.size());
+    }
+    archive.writeEndOfFile();
+    return path.string();
+  }
+};
+
+TEST_F(UserNetwork, RunsACompiledOneWithTheInputsOfTheExportedOne) {
+  add_network({.path = inference_program().write(path("pair.pt2"))});
+  std::filesystem::create_directory(path("compiled"));
+  add_network({.path = Package().write(path("compiled/pair.pt2"))});
+  const WorkloadRow& before = workload("pair");
+  const WorkloadRow& row = workloads().back();
+  ASSERT_TRUE(row.compiled.has_value());
+  EXPECT_EQ(row.name, "pair");
+  EXPECT_EQ(row.compiled->of, &before);
+  EXPECT_EQ(row.parameters, before.parameters);
+  EXPECT_EQ(row.batches.most, 16);
+  EXPECT_EQ(modes(row), std::vector{Mode::kInfer});
+  const auto network = before.make(Scale::kFull);
+  const auto compiled = row.make(Scale::kFull);
+  const auto batch = network->batches({.batch = 6}).batches[0];
+  EXPECT_TRUE(at::equal(compiled->batches({.batch = 6}).batches[0][0], batch[0]));
+  EXPECT_TRUE(at::equal(compiled->infer(batch), network->infer(batch)));
+}
+
+TEST_F(UserNetwork, HasTheThreadsOfTheCompiledSource) {
+  const auto threads = [&](const std::string& name, const std::string& source) {
+    const Package package{.source = source};
+    add_network({.path = package.write(path(name)), .arguments = "float32:4x3"});
+    return workloads().back().compiled->threads;
+  };
+  EXPECT_EQ(threads("any.pt2", "#pragma omp parallel\n"), 0);
+  EXPECT_EQ(threads("two.pt2", "#pragma omp parallel num_threads(2)\n"), 2);
+}
+
+TEST_F(UserNetwork, RefusesCompiledOnesThatCannotRunHere) {
+  const auto refusal = [&](const Package& package, const std::string& inputs = "float32:4x3") {
+    return failure(
+        [&] { add_network({.path = package.write(path("refused.pt2")), .arguments = inputs}); });
+  };
+  EXPECT_TRUE(contains(refusal({}, ""), "holds no inputs that can be read here"));
+  EXPECT_TRUE(
+      contains(refusal({}, "float32:4x5"), "unmatched dim value at 1, expected: 3, but got: 5"));
+  EXPECT_TRUE(contains(refusal({}, "float32:4x3,float32:4"), "found 2 inputs, expected 1"));
+  EXPECT_TRUE(contains(refusal({.models = {"a", "b"}}),
+                       "holds 2 compiled models, expected one: compile each to its own file"));
+  EXPECT_TRUE(contains(refusal({.metadata = {{"AOTI_DEVICE_KEY", "xpu"}}}),
+                       "compiled for \"xpu\", expected cpu or cuda"));
+  EXPECT_TRUE(
+      contains(refusal({.metadata = {{"AOTI_DEVICE_KEY", "cpu"}, {"AOTI_CPU_ISA", "AVX2 FMA4"}}}),
+               "compiled with FMA4, which this CPU does not have"));
+}
+
 TEST_F(UserNetwork, RefusesFilesOfOtherKinds) {
   const auto read = [&](const std::string& name) {
     return failure([&] { add_network({.path = path(name)}); });
@@ -358,13 +430,14 @@ TEST_F(UserNetwork, ReadsOrRefusesDamagedFiles) {
   script.define("def forward(self, x):\n  return torch.relu(x)\n");
   script.save(path("script.pt"));
   training_program().write(path("program.pt2"));
-  for (const std::string name : {"script.pt", "program.pt2"}) {
+  Package().write(path("package.pt2"));
+  for (const std::string name : {"script.pt", "program.pt2", "package.pt2"}) {
     int number = 0;
     const auto refusal = [&](const Bytes& damaged) {
       const std::string path =
           folder.write("damaged_" + std::to_string(number++) + name, damaged).string();
       std::string message = failure([&] {
-        add_network({.path = path, .arguments = name == "script.pt" ? "float32:2x3" : ""});
+        add_network({.path = path, .arguments = name == "program.pt2" ? "" : "float32:2x3"});
       });
       std::filesystem::remove(path);
       return message;

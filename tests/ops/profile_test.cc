@@ -80,7 +80,9 @@ TEST_F(ProfileTest, FillsTheWholeTimeAndNoMore) {
 TEST_F(ProfileTest, KeepsLibTorchsNameOfWhatNoKindClaims) {
   const Profile found = profile([&] { square.view({32, 128}).cumsum(0); });
   EXPECT_EQ(time_of(found, "cumsum").count, 1);
+  EXPECT_EQ(time_of(found, "cumsum").op_class, OpClass::kElementwise);
   EXPECT_EQ(time_of(found, "view").count, 1);
+  EXPECT_EQ(time_of(found, "view").op_class, OpClass::kFramework);
 }
 
 TEST_F(ProfileTest, KeepsTheNameOfAScopeThatNoKindClaims) {

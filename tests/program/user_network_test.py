@@ -3,6 +3,7 @@
 import json
 import pathlib
 import subprocess
+import zipfile
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_explain_says_what_has_no_rows(networks):
     assert "Where the time of encoder/infer goes" in result.stdout
     refused = run(f"--fathom_network={networks / 'encoder.pt2'}", "--fathom_explain=encoder/train")
     assert refused.returncode == 2
-    assert "--fathom_explain=encoder/train: the network has no such step" in refused.stderr
+    assert "--fathom_explain=encoder/train: the network cannot be explained: it has no such step" in refused.stderr
 
 
 def test_models_lists_the_network(networks):
@@ -95,3 +96,33 @@ def test_a_batch_that_the_export_fixed_is_a_line(networks):
     assert "--fathom_batch=5000: no rows of resnet18, which takes batches of 1 to 4096" in (
         result.stderr
     )
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A network that AOTInductor compiled for two threads (compiled_network.cc)."""
+    library = pathlib.Path(PROGRAM).resolve().parent / "compiled_network.so"
+    file = tmp_path / "compiled.pt2"
+    with zipfile.ZipFile(file, "w") as archive:
+        stem = "compiled/data/aotinductor/model/net.wrapper"
+        archive.write(library, stem + ".so")
+        archive.writestr(stem + ".cpp", "#pragma omp parallel num_threads(2)")
+        archive.writestr(stem + "_metadata.json", json.dumps({"AOTI_DEVICE_KEY": "cpu"}))
+        archive.writestr("compiled/version", "3")
+    return file
+
+
+def test_a_compiled_network_has_rows_on_inductor(package):
+    network = [f"--fathom_network={package}", "--fathom_network_inputs=float32:4x3"]
+    listed = run(*network, "--benchmark_filter=^compiled", "--benchmark_list_tests")
+    assert listed.stdout.split() == [
+        "compiled/infer/device:cpu/threads:2/batch:4/precision:fp32/backend:inductor/process_time/real_time"
+    ]
+    assert "compiled on inductor: no rows of other thread counts than 2" in listed.stderr
+    timed = run(*QUICK, *network, "--benchmark_filter=^compiled", "--fathom_threads=2")
+    assert timed.returncode == 0, timed.stderr
+    explained = run(*network, "--fathom_explain=compiled/infer")
+    assert "it is compiled; give the file of torch.export.save, too" in explained.stderr
+    without = run("--fathom_backend=inductor", "--benchmark_filter=^vgg/infer")
+    assert without.returncode == 2
+    assert "--fathom_backend=inductor: needs a network that AOTInductor compiled" in without.stderr
