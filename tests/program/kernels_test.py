@@ -212,7 +212,10 @@ def test_not_together_with(other, tmp_path, library):
 def test_unknown_backends_are_refused_with_the_known_ones(library):
     result = run(*ROWS, f"--fathom_kernels={library('none')}", "--fathom_backend=mine")
     assert result.returncode == 2
-    assert "mine not in {torch,onednn,cublas,cudnn,native,tuned,torch_packed,inductor,none}" in result.stderr
+    assert (
+        "mine not in {torch,onednn,cublas,cudnn,native,tuned,torch_packed,inductor,none}"
+        in result.stderr
+    )
 
 
 def test_in_this_process_it_runs_alone(tmp_path, library):

@@ -77,7 +77,10 @@ def test_explain_says_what_has_no_rows(networks):
     assert "Where the time of encoder/infer goes" in result.stdout
     refused = run(f"--fathom_network={networks / 'encoder.pt2'}", "--fathom_explain=encoder/train")
     assert refused.returncode == 2
-    assert "--fathom_explain=encoder/train: the network cannot be explained: it has no such step" in refused.stderr
+    assert (
+        "--fathom_explain=encoder/train: the network cannot be explained: it has no such step"
+        in refused.stderr
+    )
 
 
 def test_models_lists_the_network(networks):
