@@ -56,6 +56,8 @@
 namespace fathom::benchmarks {
 namespace {
 
+constexpr const char* kNoLoss = "it does not return one number that depends on its parameters";
+
 ErrorOutput errors;
 
 /// Descriptors that are closed would be given to the files that are opened next.
@@ -132,6 +134,7 @@ void add_networks(const Options& options, Progress& progress) {
                          .warn = [&](const std::string& line) { warn_once(options, line); }});
   }
   progress.wipe();
+  for (const auto& line : network_limits(options.axes)) warn_once(options, line);
   if (!options.explain) return;
   const StepName& step = *options.explain;
   const models::WorkloadRow& workload = models::workload(step.workload);
@@ -140,9 +143,7 @@ void add_networks(const Options& options, Progress& progress) {
   if (workload.compiled) {
     why_not = "it is compiled; give the file of torch.export.save, too";
   } else if (std::find(modes.begin(), modes.end(), step.mode) == modes.end()) {
-    why_not = "it has no such step";
-    if (step.mode == models::Mode::kTrain)
-      why_not += ", because it does not return one number that depends on its parameters";
+    why_not = step.mode == models::Mode::kTrain ? kNoLoss : "its inference has no rows";
   }
   if (why_not.empty()) return;
   throw UsageError("--fathom_explain=" + step.workload + '/' + std::string(name(step.mode)) +
@@ -155,6 +156,12 @@ int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
   std::vector<std::string> names;
   for (const auto& row : rows) names.push_back(row.name);
   for (const auto& name : nearest(filter, names, 3)) std::cerr << "  nearest: " << name << '\n';
+  for (const auto& workload : models::workloads()) {
+    const bool is_from_file = !workload.shapes.empty();
+    if (is_from_file && !workload.trains &&
+        filter.find(workload.name + "/train") != std::string::npos)
+      std::cerr << "  " << workload.name << " has no training step: " << kNoLoss << '\n';
+  }
   std::cerr << "  --benchmark_list_tests prints all " << rows.size() << " names\n";
   return kNothingMatched;
 }

@@ -102,7 +102,7 @@ StepName step_name(const std::string& typed, const Options& options) {
     for (const auto mode : models::modes(workload)) steps.push_back({workload.name, mode});
   }
   for (const auto& path : options.networks) {
-    for (const auto mode : {models::Mode::kTrain, models::Mode::kInfer})
+    for (const auto mode : {models::Mode::kInfer, models::Mode::kTrain})
       steps.push_back({models::network_name(path), mode});
   }
   for (const auto& step : steps) {

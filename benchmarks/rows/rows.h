@@ -76,6 +76,10 @@ bool exceeds_caches(const Row& row);
 /// cannot be read.
 std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions);
 
+/// A line for each batch size and each package of AOTInductor for which the user's networks lack
+/// rows.
+std::vector<std::string> network_limits(const Axes& axes);
+
 /// The rows of ops. Throws ops::ShapeError for an invalid --fathom_shapes file.
 std::vector<Row> op_rows(const Axes& axes, const Conditions& conditions);
 

@@ -9,6 +9,7 @@
 #include "benchmarks/rows/rows.h"
 #include "benchmarks/tasks/model_task.h"
 #include "benchmarks/tasks/step_choice.h"
+#include "fixtures/files/text.h"
 #include "models/table.h"
 #include "ops/backends/operators/kernel_library.h"
 #include "ops/backends/vendor.h"
@@ -47,19 +48,14 @@ std::vector<Backend> step_backends(const Axes& axes, const models::WorkloadRow& 
 
 /// The axes of a workload: a compiled network has its device, no autocast and perhaps its number of
 /// threads.
-Axes axes_of(const models::WorkloadRow& workload, const Axes& axes,
-             const fixtures::MessageCallback& warn) {
+Axes axes_of(const models::WorkloadRow& workload, const Axes& axes) {
   Axes own = axes;
   if (!workload.compiled) return own;
-  const auto [device, threads, before] = *workload.compiled;
-  std::erase_if(own.devices, [&](Device one) { return one != device; });
+  const models::Compilation& compiled = *workload.compiled;
+  std::erase_if(own.devices, [&](Device one) { return one != compiled.device; });
   std::erase_if(own.precisions, [](Precision one) { return one != Precision::kFp32; });
-  if (threads > 0 && std::erase_if(own.threads, [&](int one) { return one != threads; }) > 0) {
-    warn(workload.name + " on inductor: no rows of other thread counts than " +
-         std::to_string(threads) +
-         ", which the package fixes; compile it with inductor_configs={\"cpp.dynamic_threads\": "
-         "True}");
-  }
+  std::erase_if(own.threads,
+                [&](int one) { return compiled.threads > 0 && one != compiled.threads; });
   return own;
 }
 
@@ -205,20 +201,35 @@ std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions) {
   std::vector<Row> rows;
   const auto recorded = Recorded::of(conditions);
   for (const auto& workload : models::workloads()) {
-    for (const int64_t batch : axes.batches) {
-      const bool was_named = workload.compiled && workload.compiled->of != nullptr;
-      if (was_named || workload.batches.contains(batch)) continue;
-      const auto [least, most] = workload.batches;
-      conditions.data.warn("--fathom_batch=" + std::to_string(batch) + ": no rows of " +
-                           workload.name + ", which takes batches of " + std::to_string(least) +
-                           (most > least ? " to " + std::to_string(most) : "") +
-                           "; export it with dynamic_shapes");
-    }
-    const Axes own = axes_of(workload, axes, conditions.data.warn);
+    const Axes own = axes_of(workload, axes);
     for (const auto mode : models::modes(workload))
       add_steps(rows, own, conditions, workload, mode, recorded);
   }
   return rows;
+}
+
+std::vector<std::string> network_limits(const Axes& axes) {
+  std::vector<std::string> lines;
+  for (const auto& workload : models::workloads()) {
+    const auto compiled = workload.compiled.value_or(models::Compilation{});
+    const bool is_whole = axes_of(workload, axes).threads == axes.threads;
+    if (!is_whole) {
+      lines.push_back(workload.name + " on inductor: rows of " +
+                      fixtures::counted(compiled.threads, "thread") +
+                      " only, which the package fixes; compile it with "
+                      "inductor_configs={\"cpp.dynamic_threads\": True}");
+    }
+    if (compiled.of != nullptr) continue;  // which has the same batches
+    const auto [least, most] = workload.batches;
+    for (const int64_t batch : axes.batches) {
+      if (workload.batches.contains(batch)) continue;
+      lines.push_back(
+          "--fathom_batch=" + std::to_string(batch) + ": no rows of " + workload.name +
+          ", which takes batches of " + std::to_string(least) +
+          (most > least ? " to " + std::to_string(most) : "; export it with dynamic_shapes"));
+    }
+  }
+  return lines;
 }
 
 }  // namespace fathom::benchmarks

@@ -130,12 +130,12 @@ struct Dimension {
   }
 };
 
-/// As in "s77x3x224x224".
+/// As in "?x3x224x224".
 std::string text(const std::vector<Dimension>& sizes) {
   std::string joined;
-  for (const auto& [size, symbol] : sizes) {
+  for (const Dimension& one : sizes) {
     if (!joined.empty()) joined += 'x';
-    joined += size ? std::to_string(*size) : symbol.empty() ? "?" : symbol;
+    joined += one.size ? std::to_string(*one.size) : "?";
   }
   return joined;
 }

@@ -115,7 +115,7 @@ void measure(WorkloadRow& row, NetworkWorkload& workload, const NetworkFile& fil
   row.trains = !row.compiled && has_loss(workload, batch);
   const std::string why_not = impurity(workload, batch);
   row.infers = why_not.empty();
-  if (!row.infers && !row.trains) throw std::runtime_error(why_not);
+  if (!row.infers && !row.trains) throw fixtures::DataError(file.path + ": " + why_not);
   if (!row.infers) file.warn(row.name + "/infer: no rows: " + why_not);
   row.optimizer = row.trains ? "SGD 0.01" : "none";
   if (row.compiled) return;  // its kernels are no ops that could be counted

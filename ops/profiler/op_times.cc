@@ -15,7 +15,8 @@ namespace {
 /// Whether the values of an op's results are new: no views of its arguments, no numbers.
 bool makes_values(const c10::FunctionSchema& schema) {
   return std::ranges::all_of(schema.returns(), [](const c10::Argument& result) {
-    return result.type()->kind() != c10::TypeKind::NumberType &&
+    const auto kind = result.type()->kind();
+    return (kind == c10::TypeKind::TensorType || kind == c10::TypeKind::ListType) &&
            (result.alias_info() == nullptr || result.alias_info()->isWrite());
   });
 }

@@ -78,7 +78,7 @@ def test_explain_says_what_has_no_rows(networks):
     refused = run(f"--fathom_network={networks / 'encoder.pt2'}", "--fathom_explain=encoder/train")
     assert refused.returncode == 2
     assert (
-        "--fathom_explain=encoder/train: the network cannot be explained: it has no such step"
+        "--fathom_explain=encoder/train: the network cannot be explained: it does not return one number"
         in refused.stderr
     )
 
@@ -121,7 +121,7 @@ def test_a_compiled_network_has_rows_on_inductor(package):
     assert listed.stdout.split() == [
         "compiled/infer/device:cpu/threads:2/batch:4/precision:fp32/backend:inductor/process_time/real_time"
     ]
-    assert "compiled on inductor: no rows of other thread counts than 2" in listed.stderr
+    assert "compiled on inductor: rows of 2 threads only, which the package fixes" in listed.stderr
     timed = run(*QUICK, *network, "--benchmark_filter=^compiled", "--fathom_threads=2")
     assert timed.returncode == 0, timed.stderr
     explained = run(*network, "--fathom_explain=compiled/infer")
