@@ -158,13 +158,13 @@ void add_network(const NetworkFile& file) {
     fixtures::expect_memory(static_cast<int64_t>(bytes), "the network " + file.path,
                             "free some, or run it on a larger machine");
   }
+  const Archive archive(file.path);
   std::optional<Compilation> compiled;
-  if (is_compiled(file.path)) {
-    compiled = read_compilation(Archive(file.path));
+  if (archive.kind() == ArchiveKind::kCompiled) {
+    compiled = read_compilation(archive);
     compiled->of = exported(file.path);
     if (compiled->of != nullptr) arguments = arguments_of(*compiled->of);
   }
-  const WorkloadRow* before = compiled ? compiled->of : nullptr;
   NetworkWorkload workload(read_network(file.path, arguments));
   const Network& network = workload.network();
   if (network.inputs().empty()) {
@@ -172,18 +172,22 @@ void add_network(const NetworkFile& file) {
                               ": holds no inputs that can be read here, expected them in an "
                               "option, as in --fathom_network_inputs=float32:8x3x224x224");
   }
-  WorkloadRow row{
-      .name = before != nullptr ? before->name : network_name(file.path),
-      .paper = (compiled ? "the compiled network in " : "the network in ") + file.path,
-      .dataset = "its inputs",
-      .batch = batch_of(network.inputs()),
-      .batches = before != nullptr ? before->batches : network.batches(),
-      .parameters = before != nullptr ? before->parameters : parameter_count(workload.module()),
-      .macs = before != nullptr ? before->macs : 0,
-      .compiled = compiled,
-      .make = [path = file.path, arguments](Scale /*scale*/) {
-        return std::make_unique<NetworkWorkload>(read_network(path, arguments));
-      }};
+  WorkloadRow row{};
+  if (compiled && compiled->of != nullptr) {
+    row = *compiled->of;
+    row.shapes.clear();
+  } else {
+    row.name = network_name(file.path);
+    row.dataset = "its inputs";
+    row.batch = batch_of(network.inputs());
+    row.batches = network.batches();
+    row.parameters = parameter_count(workload.module());
+  }
+  row.paper = (compiled ? "the compiled network in " : "the network in ") + file.path;
+  row.compiled = compiled;
+  row.make = [path = file.path, arguments](Scale /*scale*/) {
+    return std::make_unique<NetworkWorkload>(read_network(path, arguments));
+  };
   try {
     measure(row, workload, file);
   } catch (const fixtures::DataError&) {
