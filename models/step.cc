@@ -15,14 +15,15 @@
 #include "models/autocast.h"
 #include "models/captured.h"
 #include "models/parameter_count.h"
+#include "ops/core/check.h"
 
 namespace fathom::models {
 namespace {
 
-/// Autocast to bfloat16, where the precision is bf16.
+/// Autocast to the precision, where that has 16 bits.
 void enable_autocast(std::optional<Autocast>& autocast, fixtures::Precision precision,
                      at::DeviceType device) {
-  if (precision == fixtures::Precision::kBf16) autocast.emplace(device, true, at::kBFloat16);
+  if (fixtures::is_half(precision)) autocast.emplace(device, true, ops::scalar_type(precision));
 }
 
 /// Images and filters, the tensors of four dimensions, with the channels last in memory.
@@ -87,6 +88,8 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
     const c10::InferenceMode inference;
     workload_->prepare_inference(inputs_.batches[0]);
   }
+  if (options.mode == Mode::kTrain && options.precision == fixtures::Precision::kFp16)
+    loss_scale_.emplace(device);
   if (options.ranks.group == nullptr) return;
   // Gradients are averaged over the ranks, but those of a summed loss add up.
   if (row.sums_loss) loss_factor_ = at::full({}, static_cast<double>(options.ranks.size()), device);
@@ -179,9 +182,17 @@ void Step::forward() {
   }
 }
 
-void Step::backward() { result_.backward(loss_factor_); }
+void Step::backward() {
+  at::Tensor factor = loss_factor_;
+  if (loss_scale_)
+    factor = factor.defined() ? factor * loss_scale_->factor() : loss_scale_->factor();
+  result_.backward(factor);
+}
 
-void Step::update() { workload_->update(); }
+void Step::update() {
+  if (loss_scale_ && !loss_scale_->unscale(workload_->module().parameters())) return;
+  workload_->update();
+}
 
 void Step::capture() {
   const std::size_t count = inputs_.batches.size();

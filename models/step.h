@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "fixtures/machine/precision.h"
 #include "models/gradient_reduction.h"
 #include "models/layout.h"
+#include "models/loss_scale.h"
 #include "models/mode.h"
 #include "models/table.h"
 #include "ops/cuda/graphs.h"
@@ -101,8 +103,9 @@ class Step {
   StepOptions options_;
   std::unique_ptr<Workload> workload_;
   std::unique_ptr<GradientReduction> reduction_;
-  bool reduces_ = true;     ///< false while run_local() runs
-  at::Tensor loss_factor_;  ///< undefined: 1
+  bool reduces_ = true;                  ///< false while run_local() runs
+  at::Tensor loss_factor_;               ///< undefined: 1
+  std::optional<LossScale> loss_scale_;  ///< of training in fp16
   fixtures::BatchSet inputs_;
   std::size_t next_ = 0;
   at::Tensor result_;

@@ -54,13 +54,30 @@ __attribute__((target("avx512f,avx512bf16"))) float run_avx512_bf16(int64_t roun
   return sum;
 }
 
+__attribute__((target("avx512f,avx512fp16"))) float run_avx512_fp16(int64_t rounds) {
+  const __m512h factor = _mm512_set1_ph(kFactor);
+  const __m512h start = _mm512_set1_ph(kStart);
+  __m512h chains[kChains];
+  for (auto& chain : chains) chain = start;
+  for (int64_t i = 0; i < rounds; ++i) {
+#pragma GCC unroll 12
+    for (int c = 0; c < kChains; ++c) chains[c] = _mm512_fmadd_ph(chains[c], factor, start);
+  }
+  float sum = 0;
+  for (const auto& chain : chains) sum += static_cast<float>(chain[0]);
+  return sum;
+}
+
 }  // namespace
 
 MultiplyAdd widest_multiply_add(fixtures::Precision precision) {
   if (precision == fixtures::Precision::kBf16 && __builtin_cpu_supports("avx512bf16") != 0) {
     return {"avx512bf16", 2.0 * 32 * kChains, run_avx512_bf16};
   }
-  // A CPU without bf16 products computes them in fp32.
+  if (precision == fixtures::Precision::kFp16 && __builtin_cpu_supports("avx512fp16") != 0) {
+    return {"avx512fp16", 2.0 * 32 * kChains, run_avx512_fp16};
+  }
+  // A CPU without products of 16 bits computes them in fp32.
   if (__builtin_cpu_supports("avx512f") != 0) return {"avx512f", 2.0 * 16 * kChains, run_avx512};
   if (__builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0) {
     return {"avx2", 2.0 * 8 * kChains, run_avx2};

@@ -159,7 +159,7 @@ std::string refused_ranks(const Options& options) {
 std::string refused_precision(const Options& options) {
   if (holds(options.axes.precisions, Precision::kTf32) &&
       !holds(options.axes.devices, Device::kCuda)) {
-    return "=tf32: runs on a GPU only, but --fathom_device is cpu; expected fp32 or bf16";
+    return "=tf32: runs on a GPU only, but --fathom_device is cpu; expected fp32, bf16 or fp16";
   }
   return {};
 }
@@ -190,8 +190,11 @@ std::string refused_backend(const Options& options) {
   if (!holds(axes.backends, Backend::kOneDnn)) return {};
   if (ops::onednn::version().empty())
     return "=onednn: built without oneDNN; configure with -DDNNL_ROOT=DIR";
-  if (!ops::onednn::has_bf16() && axes.precisions == std::vector{Precision::kBf16}) {
-    return "=onednn: oneDNN has no bf16 on this CPU, expected fp32 in --fathom_precision";
+  if (std::none_of(axes.precisions.begin(), axes.precisions.end(), [](auto precision) {
+        return is_here(Backend::kOneDnn, Device::kCpu, precision);
+      })) {
+    return "=onednn: oneDNN has no " + std::string(name(axes.precisions.front())) +
+           " on this CPU, expected fp32 in --fathom_precision";
   }
   return {};
 }
@@ -266,7 +269,7 @@ OptionGroup axis_options() {
             list(&Axes::batches, int64_t{1}, kMaxBatch),
             {.token = "batch", .excludes = {recorded}, .own_process = kValueOfRow}},
            {"--fathom_precision",
-            "sets fp32, bf16 (by autocast) or tf32 (GPU) (default: fp32)",
+            "sets fp32, bf16 or fp16 (by autocast), tf32 (GPU) (default: fp32)",
             list(&Axes::precisions, fixtures::kPrecisionNames),
             {.token = "precision", .excludes = {recorded}, .refusal = refused_precision}},
            {"--fathom_backend",

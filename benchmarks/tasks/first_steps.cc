@@ -14,8 +14,17 @@ namespace fathom::benchmarks {
 namespace {
 
 // Limit of a difference, as a share of the tensor's norm.
-constexpr double kTolerance = 1e-3;
-constexpr double kBf16Tolerance = 0.05;
+double tolerance(fixtures::Precision precision) {
+  switch (precision) {
+    case fixtures::Precision::kFp32:
+      return 1e-3;
+    case fixtures::Precision::kFp16:
+      return 0.01;
+    default:
+      return 0.05;
+  }
+}
+
 // Where rounding the weights changes a tensor or all gradients by more: so many times that change,
 // because a step rounds many times.
 constexpr double kRoundings = 10;
@@ -24,10 +33,17 @@ constexpr double kRoundings = 10;
 constexpr double kNegligible = 1e-3;
 
 /// By which share weights are changed: eight units in the last place of fp32, as much as the order
-/// of adding changes a sum of some thousand products; one of bf16, in which only results are
-/// rounded.
+/// of adding changes a sum of some thousand products; one of bf16 or fp16, in which only results
+/// are rounded.
 double change(fixtures::Precision precision) {
-  return precision == fixtures::Precision::kFp32 ? 0x1p-20 : 0x1p-8;
+  switch (precision) {
+    case fixtures::Precision::kFp32:
+      return 0x1p-20;
+    case fixtures::Precision::kFp16:
+      return 0x1p-11;
+    default:
+      return 0x1p-8;
+  }
 }
 
 double norm_of(const at::Tensor& tensor) {
@@ -158,11 +174,10 @@ void round_weights(models::Step& step) {
 void expect_same_results(const std::vector<StepResults>& expected,
                          const std::vector<StepResults>& rounded,
                          const std::vector<StepResults>& found, fixtures::Precision precision) {
-  const double tolerance = precision == fixtures::Precision::kFp32 ? kTolerance : kBf16Tolerance;
   const double change = largest_change(expected, rounded);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     expect_near("in step " + std::to_string(i + 1) + " the ", expected[i], rounded[i], found[i],
-                change, tolerance);
+                change, tolerance(precision));
   }
 }
 

@@ -21,8 +21,8 @@ inline constexpr int kComparedSteps = 3;
 /// Runs the first steps.
 std::vector<StepResults> first_steps(models::Step& step);
 
-/// Changes half of the weights by eight units in the last place of fp32, one of bf16: the first
-/// steps then show how they amplify rounding.
+/// Changes half of the weights by eight units in the last place of fp32, one of bf16 or fp16: the
+/// first steps then show how they amplify rounding.
 void round_weights(models::Step& step);
 
 /// Throws std::runtime_error where a result of `expected` differs from that in `found` by more than

@@ -64,6 +64,7 @@ Tensor packed(const char* name, std::vector<IValue> arguments) {
 
 Tensor tensor(const Buffer& buffer) {
   const auto type = buffer.element == Element::kBf16   ? at::kBFloat16
+                    : buffer.element == Element::kFp16 ? at::kHalf
                     : buffer.element == Element::kFp64 ? at::kDouble
                                                        : at::kFloat;
   return at::from_blob(buffer.data, buffer.sizes, buffer.strides, type);

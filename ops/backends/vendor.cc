@@ -19,7 +19,7 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
       return true;
     case Backend::kOneDnn:
       return device == Device::kCpu && !onednn::version().empty() &&
-             (precision != fixtures::Precision::kBf16 || onednn::has_bf16());
+             onednn::has(*element(scalar_type(precision)));
     case Backend::kTorchPacked:
       return device == Device::kCpu && torch_packed::refusal(precision).empty();
     case Backend::kCublas:

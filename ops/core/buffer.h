@@ -17,6 +17,8 @@ inline std::optional<Element> element(at::ScalarType type) {
       return Element::kFp64;
     case at::kBFloat16:
       return Element::kBf16;
+    case at::kHalf:
+      return Element::kFp16;
     default:
       return std::nullopt;
   }

@@ -85,8 +85,8 @@ void expect_close(std::size_t output, const at::Tensor& found, const at::Tensor&
                   .scale = root_mean_square(reference),
                   .share = tolerance_factor * tolerance(precision)};
   const auto compare = [&] {
-    return AT_DISPATCH_ALL_TYPES_AND2(
-        at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close",
+    return AT_DISPATCH_ALL_TYPES_AND3(
+        at::kHalf, at::kBFloat16, at::kBool, outputs.scalar_type(), "expect_close",
         [&] { return worst(outputs.const_data_ptr<scalar_t>(), values); });
   };
   Worst error = compare();
@@ -113,12 +113,21 @@ double tolerance(fixtures::Precision precision) {
       return 1e-2;
     case fixtures::Precision::kBf16:
       return 3e-2;
+    case fixtures::Precision::kFp16:
+      return 4e-3;
   }
   return 0;
 }
 
 at::ScalarType scalar_type(fixtures::Precision precision) {
-  return precision == fixtures::Precision::kBf16 ? at::kBFloat16 : at::kFloat;
+  switch (precision) {
+    case fixtures::Precision::kBf16:
+      return at::kBFloat16;
+    case fixtures::Precision::kFp16:
+      return at::kHalf;
+    default:
+      return at::kFloat;
+  }
 }
 
 Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device) {

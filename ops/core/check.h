@@ -7,7 +7,8 @@ namespace fathom::ops {
 
 /// Largest relative error that rounding explains. It is relative to the element or to the result's
 /// root mean square, whichever is larger, because products and exponentials have far tails. The
-/// reference reads the same rounded inputs; a bf16 result is itself rounded to 2^-9 of its value.
+/// reference reads the same rounded inputs; a bf16 result is itself rounded to 2^-9 of its value,
+/// an fp16 result to 2^-12.
 double tolerance(fixtures::Precision precision);
 
 /// The type of an op's inputs in a precision.

@@ -13,7 +13,7 @@ struct Cost {
 
 /// Bytes per element of floating type.
 inline double element_bytes(fixtures::Precision precision) {
-  return precision == fixtures::Precision::kBf16 ? 2 : 4;
+  return fixtures::is_half(precision) ? 2 : 4;
 }
 
 inline constexpr double kIndexBytes = 8;  ///< int64

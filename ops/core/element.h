@@ -3,6 +3,6 @@
 namespace fathom::ops {
 
 /// Element types of tensors, for code that does not include LibTorch.
-enum class Element { kFp32, kFp64, kBf16 };
+enum class Element { kFp32, kFp64, kBf16, kFp16 };
 
 }  // namespace fathom::ops

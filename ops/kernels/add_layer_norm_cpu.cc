@@ -84,7 +84,7 @@ AddLayerNormResult add_layer_norm_cpu(const at::Tensor& x, const at::Tensor& upd
   AddLayerNormResult result{.sum = at::empty_like(x),
                             .normalised = at::empty_like(x),
                             .statistics = at::empty({rows, 2}, weight.options())};
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "add_layer_norm", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "add_layer_norm", [&] {
     using T = at::opmath_type<scalar_t>;
     const auto* from = x.const_data_ptr<scalar_t>();
     const auto* added = update.const_data_ptr<scalar_t>();
@@ -116,27 +116,28 @@ AddLayerNormGradients add_layer_norm_backward_cpu(const at::Tensor& of_sum,
       std::clamp<int64_t>(sum.numel() / kGrain, 1, static_cast<int64_t>(at::get_num_threads()));
   AddLayerNormGradients found{.x = at::empty_like(sum), .weight = {}, .bias = {}};
   const at::Tensor partial = at::zeros({2, parts, width}, weight.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, sum.scalar_type(), "add_layer_norm", [&] {
-    using T = at::opmath_type<scalar_t>;
-    const auto* direct = of_sum.defined() ? of_sum.const_data_ptr<scalar_t>() : nullptr;
-    const auto* g = of_normalised.const_data_ptr<scalar_t>();
-    const auto* values = sum.const_data_ptr<scalar_t>();
-    const auto* of_rows = statistics.const_data_ptr<T>();
-    const auto* scales = weight.const_data_ptr<T>();
-    auto* dx = found.x.mutable_data_ptr<scalar_t>();
-    auto* dweights = partial[0].mutable_data_ptr<T>();
-    auto* dbiases = partial[1].mutable_data_ptr<T>();
-    at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t part = begin; part < end; ++part) {
-        for (int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
-          const int64_t at = i * width;
-          backward_row<T>(direct == nullptr ? direct : direct + at, g + at, values + at,
-                          of_rows + 2 * i, scales, width, dx + at, dweights + part * width,
-                          dbiases + part * width);
-        }
-      }
-    });
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, sum.scalar_type(), "add_layer_norm", [&] {
+        using T = at::opmath_type<scalar_t>;
+        const auto* direct = of_sum.defined() ? of_sum.const_data_ptr<scalar_t>() : nullptr;
+        const auto* g = of_normalised.const_data_ptr<scalar_t>();
+        const auto* values = sum.const_data_ptr<scalar_t>();
+        const auto* of_rows = statistics.const_data_ptr<T>();
+        const auto* scales = weight.const_data_ptr<T>();
+        auto* dx = found.x.mutable_data_ptr<scalar_t>();
+        auto* dweights = partial[0].mutable_data_ptr<T>();
+        auto* dbiases = partial[1].mutable_data_ptr<T>();
+        at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t part = begin; part < end; ++part) {
+            for (int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
+              const int64_t at = i * width;
+              backward_row<T>(direct == nullptr ? direct : direct + at, g + at, values + at,
+                              of_rows + 2 * i, scales, width, dx + at, dweights + part * width,
+                              dbiases + part * width);
+            }
+          }
+        });
+      });
   found.weight = partial[0].sum(0);
   found.bias = partial[1].sum(0);
   return found;

@@ -158,21 +158,22 @@ AttentionResult additive_attention_cpu(const AttentionInputs& in) {
       .context = at::empty({n, extents.width}, in.memory.options()),
       .shares = at::empty({n, extents.places},
                           in.memory.options().dtype(at::toOpMathType(in.memory.scalar_type())))};
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, in.memory.scalar_type(), "additive_attention", [&] {
-    using T = at::opmath_type<scalar_t>;
-    auto* shares = result.shares.mutable_data_ptr<T>();
-    auto* context = result.context.mutable_data_ptr<scalar_t>();
-    at::parallel_for(0, n, grain(extents), [&](int64_t begin, int64_t end) {
-      std::vector<T> sums(static_cast<std::size_t>(extents.width));
-      for (int64_t i = begin; i < end; ++i) {
-        const Sample<scalar_t> sample(in, extents, i);
-        T* of_sample = shares + i * extents.places;
-        score_places<T>(sample, extents, of_sample);
-        softmax(of_sample, extents.places);
-        weigh_places<T>(sample, extents, of_sample, sums.data(), context + i * extents.width);
-      }
-    });
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, in.memory.scalar_type(), "additive_attention", [&] {
+        using T = at::opmath_type<scalar_t>;
+        auto* shares = result.shares.mutable_data_ptr<T>();
+        auto* context = result.context.mutable_data_ptr<scalar_t>();
+        at::parallel_for(0, n, grain(extents), [&](int64_t begin, int64_t end) {
+          std::vector<T> sums(static_cast<std::size_t>(extents.width));
+          for (int64_t i = begin; i < end; ++i) {
+            const Sample<scalar_t> sample(in, extents, i);
+            T* of_sample = shares + i * extents.places;
+            score_places<T>(sample, extents, of_sample);
+            softmax(of_sample, extents.places);
+            weigh_places<T>(sample, extents, of_sample, sums.data(), context + i * extents.width);
+          }
+        });
+      });
   return result;
 }
 
@@ -185,26 +186,29 @@ AttentionGradients additive_attention_backward_cpu(const at::Tensor& g, const At
                            .query = at::empty({n, extents.query}, shares.options()),
                            .score = {}};
   const at::Tensor scores = at::empty({n, extents.query}, shares.options());  // of each sample
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, in.memory.scalar_type(), "additive_attention", [&] {
-    using T = at::opmath_type<scalar_t>;
-    const SampleGradients<T, scalar_t> first{.memory = found.memory.mutable_data_ptr<scalar_t>(),
-                                             .keys = found.keys.mutable_data_ptr<scalar_t>(),
-                                             .query = found.query.mutable_data_ptr<T>(),
-                                             .score = scores.mutable_data_ptr<T>()};
-    const auto* from = g.const_data_ptr<scalar_t>();
-    const auto* of_places = shares.const_data_ptr<T>();
-    at::parallel_for(0, n, grain(extents), [&](int64_t begin, int64_t end) {
-      std::vector<T> dshares(static_cast<std::size_t>(extents.places));
-      for (int64_t i = begin; i < end; ++i) {
-        run_backward<T>(Sample<scalar_t>(in, extents, i), extents, of_places + i * extents.places,
-                        from + i * extents.width, dshares.data(),
-                        {.memory = first.memory + i * extents.places * extents.width,
-                         .keys = first.keys + i * extents.places * extents.query,
-                         .query = first.query + i * extents.query,
-                         .score = first.score + i * extents.query});
-      }
-    });
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, in.memory.scalar_type(), "additive_attention", [&] {
+        using T = at::opmath_type<scalar_t>;
+        const SampleGradients<T, scalar_t> first{
+            .memory = found.memory.mutable_data_ptr<scalar_t>(),
+            .keys = found.keys.mutable_data_ptr<scalar_t>(),
+            .query = found.query.mutable_data_ptr<T>(),
+            .score = scores.mutable_data_ptr<T>()};
+        const auto* from = g.const_data_ptr<scalar_t>();
+        const auto* of_places = shares.const_data_ptr<T>();
+        at::parallel_for(0, n, grain(extents), [&](int64_t begin, int64_t end) {
+          std::vector<T> dshares(static_cast<std::size_t>(extents.places));
+          for (int64_t i = begin; i < end; ++i) {
+            run_backward<T>(Sample<scalar_t>(in, extents, i), extents,
+                            of_places + i * extents.places, from + i * extents.width,
+                            dshares.data(),
+                            {.memory = first.memory + i * extents.places * extents.width,
+                             .keys = first.keys + i * extents.places * extents.query,
+                             .query = first.query + i * extents.query,
+                             .score = first.score + i * extents.query});
+          }
+        });
+      });
   const at::ScalarType type = in.memory.scalar_type();
   found.query = found.query.to(type);
   found.score = scores.sum(0, /*keepdim=*/true).to(type);

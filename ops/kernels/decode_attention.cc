@@ -127,32 +127,34 @@ at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const int64_t width = q.size(3);
   at::Tensor y = at::empty(q.sizes(), q.options());
   const int64_t grain = std::max<int64_t>(kGrain / (count * std::max<int64_t>(width, 1)), 1);
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, q.scalar_type(), "decode_attention", [&] {
-    using T = at::opmath_type<scalar_t>;
-    const T scale = 1 / std::sqrt(static_cast<T>(width));
-    const auto rows = [&](const at::Tensor& of, int64_t n, int64_t head) -> Rows<scalar_t> {
-      return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + head * of.stride(1), of.stride(2)};
-    };
-    const auto* from = queries.const_data_ptr<scalar_t>();
-    auto* to = y.mutable_data_ptr<scalar_t>();
-    at::parallel_for(0, q.size(0) * heads, grain, [&](int64_t begin, int64_t end) {
-      std::vector<T> query(static_cast<std::size_t>(width));
-      std::vector<T> result(static_cast<std::size_t>(width));
-      std::vector<T> scores(static_cast<std::size_t>(count));
-      for (int64_t i = begin; i < end; ++i) {
-        std::transform(from + i * width, from + (i + 1) * width, query.begin(),
-                       [scale](scalar_t element) { return static_cast<T>(element) * scale; });
-        run_head(Head<T, scalar_t>{.query = query.data(),
-                                   .keys = rows(keys, i / heads, i % heads),
-                                   .values = rows(values, i / heads, i % heads),
-                                   .count = count,
-                                   .width = width},
-                 scores.data(), result.data());
-        std::transform(result.begin(), result.end(), to + i * width,
-                       [](T element) { return static_cast<scalar_t>(element); });
-      }
-    });
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, q.scalar_type(), "decode_attention", [&] {
+        using T = at::opmath_type<scalar_t>;
+        const T scale = 1 / std::sqrt(static_cast<T>(width));
+        const auto rows = [&](const at::Tensor& of, int64_t n, int64_t head) -> Rows<scalar_t> {
+          return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + head * of.stride(1),
+                  of.stride(2)};
+        };
+        const auto* from = queries.const_data_ptr<scalar_t>();
+        auto* to = y.mutable_data_ptr<scalar_t>();
+        at::parallel_for(0, q.size(0) * heads, grain, [&](int64_t begin, int64_t end) {
+          std::vector<T> query(static_cast<std::size_t>(width));
+          std::vector<T> result(static_cast<std::size_t>(width));
+          std::vector<T> scores(static_cast<std::size_t>(count));
+          for (int64_t i = begin; i < end; ++i) {
+            std::transform(from + i * width, from + (i + 1) * width, query.begin(),
+                           [scale](scalar_t element) { return static_cast<T>(element) * scale; });
+            run_head(Head<T, scalar_t>{.query = query.data(),
+                                       .keys = rows(keys, i / heads, i % heads),
+                                       .values = rows(values, i / heads, i % heads),
+                                       .count = count,
+                                       .width = width},
+                     scores.data(), result.data());
+            std::transform(result.begin(), result.end(), to + i * width,
+                           [](T element) { return static_cast<scalar_t>(element); });
+          }
+        });
+      });
   return y;
 }
 

@@ -61,20 +61,21 @@ double squares_of(const S* g, int64_t count) {
 }
 
 void clip_on_cpu(const List& gradients, double max_norm) {
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, gradients[0].scalar_type(), "fused_clip", [&] {
-    using T = at::opmath_type<scalar_t>;
-    double squares = 0;
-    for (const auto& g : gradients) {
-      squares += squares_of<T>(g.const_data_ptr<scalar_t>(), g.numel());
-    }
-    const T factor = static_cast<T>(clip_factor(squares, max_norm));
-    for (const auto& g : gradients) {
-      auto* const data = g.mutable_data_ptr<scalar_t>();
-      at::parallel_for(0, g.numel(), kGrain, [&](int64_t begin, int64_t end) {
-        scale<T>(data + begin, factor, end - begin);
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, gradients[0].scalar_type(), "fused_clip", [&] {
+        using T = at::opmath_type<scalar_t>;
+        double squares = 0;
+        for (const auto& g : gradients) {
+          squares += squares_of<T>(g.const_data_ptr<scalar_t>(), g.numel());
+        }
+        const T factor = static_cast<T>(clip_factor(squares, max_norm));
+        for (const auto& g : gradients) {
+          auto* const data = g.mutable_data_ptr<scalar_t>();
+          at::parallel_for(0, g.numel(), kGrain, [&](int64_t begin, int64_t end) {
+            scale<T>(data + begin, factor, end - begin);
+          });
+        }
       });
-    }
-  });
 }
 
 void clip_on_cuda(const List& gradients, double max_norm) {

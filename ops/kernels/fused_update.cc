@@ -28,7 +28,7 @@ FATHOM_VECTOR_CLONES void update_range(const typename Rule::template In<T>& rule
 template <typename Rule>
 void update_on_cpu(const Rule& rule, const Lists& lists, std::size_t tensor) {
   const at::Tensor& p = lists[0][tensor];
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, p.scalar_type(), "fused_update", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, p.scalar_type(), "fused_update", [&] {
     using T = at::opmath_type<scalar_t>;
     const typename Rule::template In<T> in(rule);
     UpdateLists<scalar_t> elements{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
 
 #include <cstdint>
 #include <cstring>
@@ -17,7 +18,7 @@ constexpr int64_t kLanes = 32 / sizeof(T);
 
 // References, not values: the ABI of a vector as a value depends on the target.
 
-/// Loads elements of type T or bfloat16, which is the upper half of a float.
+/// Loads elements of type T, or of bfloat16, the upper half of a float, or of fp16.
 template <typename T, typename S>
 [[gnu::always_inline]] inline void load(const S* from, Lanes<T>& to) {
   if constexpr (std::is_same_v<S, c10::BFloat16>) {
@@ -25,6 +26,10 @@ template <typename T, typename S>
     std::memcpy(&halves, from, sizeof halves);
     const Lanes<uint32_t> wide = __builtin_convertvector(halves, Lanes<uint32_t>) << 16;
     std::memcpy(&to, &wide, sizeof to);
+  } else if constexpr (std::is_same_v<S, c10::Half>) {
+    _Float16 halves __attribute__((vector_size(16)));
+    std::memcpy(&halves, from, sizeof halves);
+    to = __builtin_convertvector(halves, Lanes<float>);
   } else {
     std::memcpy(&to, from, sizeof to);
   }

@@ -23,8 +23,8 @@ at::Tensor backward(const at::Tensor& x, const at::Tensor& g,
 }  // namespace
 
 at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm) {
-  if (x.is_cpu() && x.scalar_type() == at::kBFloat16) {
-    return composed_local_response_norm(x.to(at::kFloat), norm).to(at::kBFloat16);
+  if (x.is_cpu() && at::isReducedFloatingType(x.scalar_type())) {
+    return composed_local_response_norm(x.to(at::kFloat), norm).to(x.scalar_type());
   }
   return torch::nn::functional::local_response_norm(
       x, torch::nn::functional::LocalResponseNormFuncOptions(norm.size)

@@ -13,7 +13,7 @@ namespace fathom::ops {
 at::Tensor local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
 /// LibTorch's composite of a padded 3-d pooling and a power. LibTorch's pooling on the CPU does not
-/// support bf16, so bf16 runs in fp32 there.
+/// support 16-bit types, so those run in fp32 there.
 at::Tensor composed_local_response_norm(const at::Tensor& x, const LocalResponseNormOptions& norm);
 
 }  // namespace fathom::ops

@@ -241,36 +241,38 @@ void with_layout(const at::Tensor& x, Run run) {
 
 at::Tensor local_response_norm_cpu(const at::Tensor& x, const LocalResponseNormOptions& norm) {
   at::Tensor y = at::empty_like(x);
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
-    using Sum = at::opmath_type<scalar_t>;
-    const NormConstants<Sum> constants(norm);
-    const auto* from = x.const_data_ptr<scalar_t>();
-    auto* to = y.mutable_data_ptr<scalar_t>();
-    with_layout(x, [&](auto last) {
-      each_tile<last, Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
-        forward_tile<last>(from + offset, tile, constants, scratch, to + offset);
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
+        using Sum = at::opmath_type<scalar_t>;
+        const NormConstants<Sum> constants(norm);
+        const auto* from = x.const_data_ptr<scalar_t>();
+        auto* to = y.mutable_data_ptr<scalar_t>();
+        with_layout(x, [&](auto last) {
+          each_tile<last, Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
+            forward_tile<last>(from + offset, tile, constants, scratch, to + offset);
+          });
+        });
       });
-    });
-  });
   return y;
 }
 
 at::Tensor local_response_norm_backward_cpu(const at::Tensor& x, const at::Tensor& g,
                                             const LocalResponseNormOptions& norm) {
   at::Tensor dx = at::empty_like(x);
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
-    using Sum = at::opmath_type<scalar_t>;
-    const NormConstants<Sum> constants(norm);
-    const auto* value = x.const_data_ptr<scalar_t>();
-    const auto* gradient = g.const_data_ptr<scalar_t>();
-    auto* to = dx.mutable_data_ptr<scalar_t>();
-    with_layout(x, [&](auto last) {
-      each_tile<last, Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
-        backward_tile<last>(value + offset, gradient + offset, tile, constants, scratch,
-                            to + offset);
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, x.scalar_type(), "local_response_norm", [&] {
+        using Sum = at::opmath_type<scalar_t>;
+        const NormConstants<Sum> constants(norm);
+        const auto* value = x.const_data_ptr<scalar_t>();
+        const auto* gradient = g.const_data_ptr<scalar_t>();
+        auto* to = dx.mutable_data_ptr<scalar_t>();
+        with_layout(x, [&](auto last) {
+          each_tile<last, Sum>(x, norm.size, [&](int64_t offset, const Tile& tile, auto& scratch) {
+            backward_tile<last>(value + offset, gradient + offset, tile, constants, scratch,
+                                to + offset);
+          });
+        });
       });
-    });
-  });
   return dx;
 }
 

@@ -118,11 +118,14 @@ at::Tensor skinny_linear(const at::Tensor& x, const at::Tensor& weight,
                          const std::optional<at::Tensor>& bias) {
   const at::ScalarType type = x.scalar_type();
   const bool fits = x.is_cpu() && x.dim() == 2 && x.numel() > 0 && x.size(0) <= kMaxSkinnyRows &&
-                    (type == at::kFloat || type == at::kBFloat16) && weight.scalar_type() == type &&
-                    weight.dim() == 2 && weight.size(1) == x.size(1);
+                    (type == at::kFloat || at::isReducedFloatingType(type)) &&
+                    weight.scalar_type() == type && weight.dim() == 2 &&
+                    weight.size(1) == x.size(1);
   if (!fits) return at::linear(x, weight, bias);
   at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-  const auto run_type = type == at::kFloat ? run<float> : run<at::BFloat16>;
+  const auto run_type = type == at::kFloat  ? run<float>
+                        : type == at::kHalf ? run<at::Half>
+                                            : run<at::BFloat16>;
   run_type(x.contiguous(), weight.contiguous(), bias ? bias->contiguous() : at::Tensor(), y);
   return y;
 }

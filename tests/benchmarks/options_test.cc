@@ -176,11 +176,11 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
       parsed({"--fathom_precision=fp32,bf16", "--fathom_batch=1,2", "--fathom_cache=hot,cold"});
   const std::regex model(
       "[a-z0-9_]+/(train|infer)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
-      "/precision:(fp32|tf32|bf16)/backend:torch");
+      "/precision:(fp32|tf32|bf16|fp16)/backend:torch");
   const std::regex op(
       "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/"
       "(forward|dgrad|wgrad|backward|double_backward|update)"
-      "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16)/cache:(hot|cold)/"
+      "/device:(cpu|cuda)/threads:[0-9]+/precision:(fp32|tf32|bf16|fp16)/cache:(hot|cold)/"
       "backend:(torch|onednn|cublas|cudnn|native|torch_packed)");
   const std::regex fixture("fixture/[a-z0-9_]+/device:(cpu|cuda)/threads:[0-9]+");
   std::set<std::string> names;

@@ -41,8 +41,8 @@ class EveryWorkload : public testing::TestWithParam<std::string> {
         {.mode = mode, .precision = precision, .batch = 4, .seed = seed, .scale = Scale::kSmall}};
   }
 
-  /// False if LibTorch's LSTM does not support bf16 on this CPU (x86 without AVX-512).
-  static bool runs_in_bf16(Step& step) {
+  /// False if LibTorch's LSTM does not support 16 bits on this CPU (x86 without AVX-512).
+  static bool runs_in_half(Step& step) {
     try {
       step.run();
     } catch (const std::exception& error) {
@@ -152,21 +152,27 @@ at::Tensor stable(const WorkloadRow& row, const at::Tensor& inferred) {
   return row.name == "nmt" ? inferred[0] : inferred;
 }
 
-TEST_P(EveryWorkload, InfersInBf16CloseToFp32) {
+TEST_P(EveryWorkload, InfersInHalfPrecisionCloseToFp32) {
   Step exact = small(Mode::kInfer);  // also seeds random numbers of the inference
   exact.run();
-  Step rounded = small(Mode::kInfer, 0, fixtures::Precision::kBf16);
-  if (!runs_in_bf16(rounded)) GTEST_SKIP() << "LibTorch's LSTM has no bf16 on this CPU";
   const at::Tensor expected = stable(row(), exact.result());
-  const at::Tensor difference = stable(row(), rounded.result()).to(at::kFloat).sub(expected);
-  EXPECT_LT(difference.norm().item<double>(), 0.05 * expected.norm().item<double>());
-  EXPECT_GT(difference.norm().item<double>(), 0);
+  for (const auto& [precision, share] :
+       {std::pair{fixtures::Precision::kBf16, 0.05}, std::pair{fixtures::Precision::kFp16, 0.01}}) {
+    Step rounded = small(Mode::kInfer, 0, precision);
+    if (!runs_in_half(rounded)) GTEST_SKIP() << "LibTorch's LSTM has no 16 bits on this CPU";
+    const at::Tensor difference = stable(row(), rounded.result()).to(at::kFloat).sub(expected);
+    EXPECT_LT(difference.norm().item<double>(), share * expected.norm().item<double>())
+        << name(precision);
+    EXPECT_GT(difference.norm().item<double>(), 0) << name(precision);
+  }
 }
 
-TEST_P(EveryTraining, TrainsInBf16) {
-  Step step = small(Mode::kTrain, 0, fixtures::Precision::kBf16);
-  if (!runs_in_bf16(step)) GTEST_SKIP() << "LibTorch's LSTM has no bf16 on this CPU";
-  EXPECT_TRUE(std::isfinite(number(step)));
+TEST_P(EveryTraining, TrainsInHalfPrecision) {
+  for (const auto precision : {fixtures::Precision::kBf16, fixtures::Precision::kFp16}) {
+    Step step = small(Mode::kTrain, 0, precision);
+    if (!runs_in_half(step)) GTEST_SKIP() << "LibTorch's LSTM has no 16 bits on this CPU";
+    EXPECT_TRUE(std::isfinite(number(step))) << name(precision);
+  }
 }
 
 /// The networks stay in training mode: cuDNN's LSTM has a backward pass only in this mode.

@@ -39,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, OpContract, testing::ValuesIn(op_cases()),
 
 TEST_P(OpContract, AcceptsItsResultsAndRejectsWrongElements) {
   for (const auto& [type, precision] :
-       {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
+       {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16},
+        std::pair{at::kHalf, Precision::kFp16}}) {
     const auto [before, outputs] = run(type);
     EXPECT_NO_THROW(op_->check(before, outputs, precision)) << name(precision);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -62,7 +63,8 @@ TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
   const auto backends = op_->backends();
   const bool native = std::count(backends.begin(), backends.end(), Backend::kNative) > 0;
   for (const auto& [type, precision] :
-       {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16}}) {
+       {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16},
+        std::pair{at::kHalf, Precision::kFp16}}) {
     const Tensors inputs = converted(op_->inputs(7), type, at::kCPU);
     const Tensors before = cloned(inputs);
     const Call call = op_->native(inputs);
@@ -76,7 +78,7 @@ TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
 TEST_P(OpContract, AcceptsTheResultsOfVendors) {
   for (const Backend backend : op_->backends()) {
     if (!is_vendor(backend)) continue;
-    for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+    for (const auto precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
       if (!is_here(backend, *op_type(GetParam().type), fixtures::Device::kCpu, precision)) continue;
       const Tensors inputs = converted(op_->inputs(7), scalar_type(precision), at::kCPU);
       const auto [outputs, implementation] = vendor_results(backend, *op_, inputs, precision);

@@ -230,7 +230,7 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
   const auto& [backend, param] = GetParam();
   const auto& [shape, precision] = param;
   if (!is_here(backend, fixtures::Device::kCpu, precision)) {
-    GTEST_SKIP() << "built without oneDNN, or it has no bf16 on this CPU";
+    GTEST_SKIP() << "built without oneDNN, or it has no 16-bit products on this CPU";
   }
   const FieldRow row{{"m", shape.m},
                      {"n", shape.n},
@@ -255,12 +255,12 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
   ASSERT_EQ(outputs[0].sizes(), (std::vector<int64_t>{shape.m, shape.n}));
   const double scale = std::sqrt(static_cast<double>(shape.k + 1));
   const double error = (outputs[0].to(at::kDouble) - expected).abs().max().item<double>();
-  EXPECT_LE(error, scale * (precision == Precision::kBf16 ? 3e-2 : 1e-5));
+  EXPECT_LE(error, scale * (precision == Precision::kFp32 ? 1e-5 : tolerance(precision)));
 }
 
 std::vector<MatmulCase> matmul_cases() {
   std::vector<MatmulCase> cases;
-  for (const auto precision : {Precision::kFp32, Precision::kBf16}) {
+  for (const auto precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
     for (const bool transpose_a : {false, true}) {
       for (const bool transpose_b : {false, true}) {
         for (const bool bias : {false, true}) {

@@ -20,7 +20,8 @@ from program import ROOT, WITHOUT_GPU, run
 FILE = ROOT / "tests/names.txt"
 SUFFIX = "/process_time/real_time"
 MOVES = ("all_gather", "reduce_scatter", "broadcast")
-VENDORS = {"onednn", "torch_packed"}  # some builds lack them, some CPUs their bf16
+VENDORS = {"onednn", "torch_packed"}  # some builds lack them, some CPUs their 16-bit rows
+HALF = ("bf16", "fp16")
 AXES = (r"^\w+/(train|infer)/", r"precision:(\w+)", r"backend:(\w+)")  # what braces hold
 
 
@@ -112,12 +113,12 @@ def backend(name):
 
 
 def listed():
-    """The program's names, with those of bf16 that some CPUs lack."""
-    names = listed_on("cpu", "fp32,bf16", "--fathom_threads=1", "--fathom_ranks=1")
-    names += listed_on("cuda", "fp32,tf32,bf16")
+    """The program's names, with those of 16 bits that some CPUs lack."""
+    names = listed_on("cpu", "fp32,bf16,fp16", "--fathom_threads=1", "--fathom_ranks=1")
+    names += listed_on("cuda", "fp32,tf32,bf16,fp16")
     vendor = [name for name in names if backend(name) in VENDORS]
-    bf16 = [name.replace("/precision:fp32/", "/precision:bf16/") for name in vendor]
-    return list(dict.fromkeys(names + bf16))
+    half = [name.replace("/precision:fp32/", f"/precision:{p}/") for name in vendor for p in HALF]
+    return list(dict.fromkeys(names + half))
 
 
 def test_names_are_the_committed_ones():

@@ -41,6 +41,7 @@ cublasLtHandle_t handle() {
 }
 
 cudaDataType_t data_type(Element element) {
+  if (element == Element::kFp16) return CUDA_R_16F;
   return element == Element::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 

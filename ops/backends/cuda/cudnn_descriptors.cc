@@ -36,12 +36,14 @@ cudnnDataType_t data_type(Element element) {
       return CUDNN_DATA_DOUBLE;
     case Element::kBf16:
       return CUDNN_DATA_BFLOAT16;
+    case Element::kFp16:
+      return CUDNN_DATA_HALF;
   }
   return CUDNN_DATA_FLOAT;
 }
 
 cudnnMathType_t math_type(Element element, bool tf32) {
-  if (element == Element::kBf16) return CUDNN_TENSOR_OP_MATH;
+  if (element == Element::kBf16 || element == Element::kFp16) return CUDNN_TENSOR_OP_MATH;
   return tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
 }
 

@@ -1,6 +1,7 @@
 #include "ops/backends/cuda/device_memory.h"
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <limits>
@@ -59,6 +60,7 @@ std::size_t element_bytes(Element element) {
     case Element::kFp64:
       return 8;
     case Element::kBf16:
+    case Element::kFp16:
       return 2;
   }
   return 0;
@@ -103,6 +105,10 @@ std::vector<float> read(const Buffer& buffer, cudaStream_t stream) {
     std::vector<__nv_bfloat16> rounded(values.size());
     copy(rounded.data());
     std::transform(rounded.begin(), rounded.end(), values.begin(), __bfloat162float);
+  } else if (buffer.element == Element::kFp16) {
+    std::vector<__half> rounded(values.size());
+    copy(rounded.data());
+    std::transform(rounded.begin(), rounded.end(), values.begin(), __half2float);
   } else {
     copy(values.data());
   }
@@ -118,6 +124,10 @@ void write(const std::vector<float>& values, const Buffer& buffer, cudaStream_t 
   if (buffer.element == Element::kBf16) {
     std::vector<__nv_bfloat16> rounded(values.size());
     std::transform(values.begin(), values.end(), rounded.begin(), __float2bfloat16);
+    copy(rounded.data());
+  } else if (buffer.element == Element::kFp16) {
+    std::vector<__half> rounded(values.size());
+    std::transform(values.begin(), values.end(), rounded.begin(), __float2half);
     copy(rounded.data());
   } else {
     copy(values.data());

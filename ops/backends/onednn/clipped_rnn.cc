@@ -64,7 +64,7 @@ memory::desc frame_layout(const Buffer& all) {
 
 /// Memory with the descriptor `desc`, from frame `t` on.
 memory at_frame(const Buffer& all, int64_t t, const memory::desc& desc) {
-  const int64_t bytes = all.element == Element::kBf16 ? 2 : 4;
+  const int64_t bytes = all.element == Element::kFp32 ? 4 : 2;
   return {desc, engine(), static_cast<char*>(all.data) + t * all.strides[0] * bytes};
 }
 

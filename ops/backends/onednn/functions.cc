@@ -9,15 +9,29 @@
 namespace fathom::ops::onednn {
 namespace {
 
-bool supports_bf16() {
-  static const bool has = [] {
-    const dnnl::memory::desc one({1}, dnnl::memory::data_type::bf16, dnnl::memory::format_tag::a);
-    const dnnl::eltwise_forward::primitive_desc relu(
-        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_relu, one, one, 0.0F,
-        0.0F, dnnl::primitive_attr(), /*allow_empty=*/true);
-    return relu.get(/*allow_empty=*/true) != nullptr;
-  }();
-  return has;
+/// Whether oneDNN has a primitive of these elements on this CPU.
+bool tried(dnnl::memory::data_type type) {
+  const dnnl::memory::desc one({1}, type, dnnl::memory::format_tag::a);
+  const dnnl::eltwise_forward::primitive_desc relu(
+      engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::eltwise_relu, one, one, 0.0F,
+      0.0F, dnnl::primitive_attr(), /*allow_empty=*/true);
+  return relu.get(/*allow_empty=*/true) != nullptr;
+}
+
+bool supports(Element element) {
+  static const bool bf16 = tried(dnnl::memory::data_type::bf16);
+  static const bool fp16 = tried(dnnl::memory::data_type::f16);
+  switch (element) {
+    case Element::kFp32:
+      return true;
+    case Element::kFp64:
+      return false;
+    case Element::kBf16:
+      return bf16;
+    case Element::kFp16:
+      return fp16;
+  }
+  return false;
 }
 
 std::unique_ptr<Kernel> make_kernel(const Problem& problem) {
@@ -39,6 +53,6 @@ std::unique_ptr<Kernel> make_kernel(const Problem& problem) {
 
 const fathom::ops::onednn::Library* fathom_onednn_library() {
   using namespace fathom::ops::onednn;
-  static constexpr Library functions{.has_bf16 = supports_bf16, .kernel = make_kernel};
+  static constexpr Library functions{.has = supports, .kernel = make_kernel};
   return &functions;
 }

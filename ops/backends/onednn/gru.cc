@@ -37,7 +37,7 @@ memory part(const memory& all, int64_t place) {
 memory gate_of(const Buffer& buffer, int64_t gate) {
   const int64_t width = buffer.sizes[0] / kGates;
   const int64_t row = buffer.strides[0];
-  const int64_t bytes = buffer.element == Element::kBf16 ? 2 : 4;
+  const int64_t bytes = buffer.element == Element::kFp32 ? 4 : 2;
   const memory::data_type type = layout(buffer).get_data_type();
   const int64_t all = width * row;
   const memory::desc desc =

@@ -121,7 +121,7 @@ void use(const std::string& file) {
   const std::string path = std::filesystem::absolute(file);  // of a name, dlopen() searches folders
   const std::string refusal = fixtures::loaded_elsewhere([&]() -> std::string {
     try {
-      open(path).calls->has_bf16();
+      open(path).calls->has(Element::kBf16);
       return {};
     } catch (const std::runtime_error& error) {
       return error.what();
@@ -133,7 +133,7 @@ void use(const std::string& file) {
 
 std::string version() { return opened().version; }
 
-bool has_bf16() { return opened().calls != nullptr && opened().calls->has_bf16(); }
+bool has(Element element) { return opened().calls != nullptr && opened().calls->has(element); }
 
 bool has(std::string_view op_type) {
   return std::none_of(kAdded.begin(), kAdded.end(), [&](const auto& added) {

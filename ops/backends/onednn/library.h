@@ -17,8 +17,9 @@ void use(const std::string& file);
 /// without oneDNN. This and all below throw std::runtime_error where oneDNN does not load.
 std::string version();
 
-/// Whether oneDNN supports bf16 on this CPU (on x86 from AVX-512 on); false without oneDNN.
-bool has_bf16();
+/// Whether oneDNN supports elements of this type on this CPU (on x86, bf16 from AVX-512 on, fp16
+/// with AVX512-FP16); false without oneDNN.
+bool has(Element element);
 
 /// Whether oneDNN is new enough for the ops of a type that it can run.
 bool has(std::string_view op_type);
@@ -31,7 +32,7 @@ std::unique_ptr<Kernel> kernel(const Problem& problem);
 /// The functions of libfathom_onednn.so, which calls a oneDNN that is loaded before it. One
 /// compiler builds both, so C++ objects and exceptions pass between them.
 struct Library {
-  bool (*has_bf16)();
+  bool (*has)(Element element);
   std::unique_ptr<Kernel> (*kernel)(const Problem& problem);
 };
 

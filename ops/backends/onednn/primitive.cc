@@ -15,6 +15,7 @@ double us_since(Clock::time_point begin) {
 }
 
 memory::data_type data_type(Element element) {
+  if (element == Element::kFp16) return memory::data_type::f16;
   return element == Element::kBf16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 

@@ -15,9 +15,8 @@ struct PreparedParts final : Kept {
 }  // namespace
 
 bool is_readable(const at::Tensor& tensor) {
-  const bool known =
-      tensor.scalar_type() == at::kFloat || (tensor.scalar_type() == at::kBFloat16 && has_bf16());
-  return known && tensor.layout() == at::kStrided && tensor.numel() > 0 &&
+  const auto type = element(tensor.scalar_type());
+  return type && has(*type) && tensor.layout() == at::kStrided && tensor.numel() > 0 &&
          tensor.is_non_overlapping_and_dense();
 }
 

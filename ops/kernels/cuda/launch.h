@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -37,6 +38,9 @@ const char* launch(Element element, const Visit& visit) {
       break;
     case Element::kBf16:
       visit(__nv_bfloat16{}, float{});
+      break;
+    case Element::kFp16:
+      visit(__half{}, float{});
       break;
   }
   const cudaError_t error = cudaGetLastError();

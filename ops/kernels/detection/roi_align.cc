@@ -88,8 +88,8 @@ void check_shapes(const at::Tensor& features, const at::Tensor& regions,
 
 at::Tensor composed_roi_align(const at::Tensor& features, const at::Tensor& regions,
                               const RoiAlignOptions& align) {
-  if (features.scalar_type() == at::kBFloat16) {
-    return composed_roi_align(features.to(at::kFloat), regions, align).to(at::kBFloat16);
+  if (at::isReducedFloatingType(features.scalar_type())) {
+    return composed_roi_align(features.to(at::kFloat), regions, align).to(features.scalar_type());
   }
   const at::Tensor typed = regions.to(features.scalar_type());
   const at::Tensor boxes = typed.slice(1, 1);

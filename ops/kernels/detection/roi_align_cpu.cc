@@ -177,7 +177,7 @@ at::Tensor roi_align_cpu(const at::Tensor& features, const at::Tensor& regions,
                          const RoiAlignOptions& align) {
   at::Tensor y =
       at::empty({regions.size(0), features.size(1), align.height, align.width}, features.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, y.scalar_type(), "roi_align", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, y.scalar_type(), "roi_align", [&] {
     forward<scalar_t>(features, regions, align, y.mutable_data_ptr<scalar_t>());
   });
   return y;
@@ -186,7 +186,7 @@ at::Tensor roi_align_cpu(const at::Tensor& features, const at::Tensor& regions,
 at::Tensor roi_align_backward_cpu(const at::Tensor& g, const at::Tensor& regions,
                                   at::IntArrayRef sizes, const RoiAlignOptions& align) {
   at::Tensor dx = at::empty(sizes, g.options());
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, dx.scalar_type(), "roi_align", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, dx.scalar_type(), "roi_align", [&] {
     backward<scalar_t>(g, regions, sizes, align, dx.mutable_data_ptr<scalar_t>());
   });
   return dx;

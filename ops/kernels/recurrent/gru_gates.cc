@@ -73,7 +73,8 @@ inline void run_unit(const Backward<S>& step, int64_t width, int64_t n, int64_t 
 /// Whether the loops of this file run over `tensor`.
 bool has_loop(const at::Tensor& tensor) {
   const at::ScalarType type = tensor.scalar_type();
-  return tensor.is_cpu() && (type == at::kFloat || type == at::kDouble || type == at::kBFloat16);
+  return tensor.is_cpu() &&
+         (type == at::kFloat || type == at::kDouble || at::isReducedFloatingType(type));
 }
 
 /// Parts r, z and n of [N, 3H].
@@ -113,7 +114,7 @@ void gru_gates(const GruGates& step) {
     compose(step);
     return;
   }
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, step.h.scalar_type(), "gru_gates", [&] {
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, step.h.scalar_type(), "gru_gates", [&] {
     const Forward<scalar_t> tensors{.gates = step.gates.mutable_data_ptr<scalar_t>(),
                                     .products = step.products.const_data_ptr<scalar_t>(),
                                     .h = step.h.const_data_ptr<scalar_t>(),
@@ -128,16 +129,17 @@ void gru_gates_backward(const GruGatesBackward& step) {
     compose(step);
     return;
   }
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, step.h.scalar_type(), "gru_gates_backward", [&] {
-    const Backward<scalar_t> tensors{.gates = step.gates.const_data_ptr<scalar_t>(),
-                                     .recurrence = step.recurrence.const_data_ptr<scalar_t>(),
-                                     .h = step.h.const_data_ptr<scalar_t>(),
-                                     .g = step.g.const_data_ptr<scalar_t>(),
-                                     .carried = step.carried.mutable_data_ptr<scalar_t>(),
-                                     .dgates = step.dgates.mutable_data_ptr<scalar_t>(),
-                                     .dproducts = step.dproducts.mutable_data_ptr<scalar_t>()};
-    run_units<at::opmath_type<scalar_t>>(tensors, step.h.size(0), step.h.size(1));
-  });
+  AT_DISPATCH_FLOATING_TYPES_AND2(
+      at::kHalf, at::kBFloat16, step.h.scalar_type(), "gru_gates_backward", [&] {
+        const Backward<scalar_t> tensors{.gates = step.gates.const_data_ptr<scalar_t>(),
+                                         .recurrence = step.recurrence.const_data_ptr<scalar_t>(),
+                                         .h = step.h.const_data_ptr<scalar_t>(),
+                                         .g = step.g.const_data_ptr<scalar_t>(),
+                                         .carried = step.carried.mutable_data_ptr<scalar_t>(),
+                                         .dgates = step.dgates.mutable_data_ptr<scalar_t>(),
+                                         .dproducts = step.dproducts.mutable_data_ptr<scalar_t>()};
+        run_units<at::opmath_type<scalar_t>>(tensors, step.h.size(0), step.h.size(1));
+      });
 }
 
 }  // namespace fathom::ops

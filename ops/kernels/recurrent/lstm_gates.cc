@@ -22,7 +22,7 @@ void run(const at::Tensor& c, const Tensors& tensors, const OnCuda& on_cuda) {
   const int64_t samples = c.size(0);
   const int64_t width = c.size(1);
   if (c.is_cpu()) {
-    AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, c.scalar_type(), "lstm_gates", [&] {
+    AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, c.scalar_type(), "lstm_gates", [&] {
       run_units<at::opmath_type<scalar_t>>(typed<scalar_t>(tensors), samples, width);
     });
     return;
