@@ -7,6 +7,8 @@
 
 #include "ops/backends/onednn/library.h"
 #include "ops/backends/torch_packed.h"
+#include "ops/core/buffer.h"
+#include "ops/core/check.h"
 #include "ops/cuda/library.h"
 
 namespace fathom::ops {
