@@ -28,6 +28,9 @@ bool LossScale::unscale(const std::vector<at::Tensor>& parameters) {
   at::_amp_foreach_non_finite_check_and_unscale_(gradients, overflow_, factor_.reciprocal());
   const bool is_finite = overflow_.item<float>() == 0;
   at::_amp_update_scale_(factor_, updates_, overflow_, kGrowth, kBackoff, kGrowthInterval);
+  if (!is_finite) {
+    for (const auto& parameter : parameters) parameter.mutable_grad().reset();
+  }
   return is_finite;
 }
 

@@ -41,6 +41,9 @@ class Archive {
   nlohmann::json json(const std::string& member) const;
   c10::Storage storage(const std::string& member) const;
 
+  /// Compares the bytes of a member with their checksum, which PyTorch's reader does not.
+  void expect_intact(const std::string& member) const;
+
   /// Throws DataError: the path, `found` and what was expected, as one line.
   [[noreturn]] void fail(const std::string& found) const;
 

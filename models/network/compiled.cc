@@ -145,6 +145,8 @@ Compilation read_compilation(const Archive& archive) {
 
 std::unique_ptr<Network> read_compiled(const Archive& archive,
                                        const std::optional<c10::IValue>& arguments) {
+  for (const auto& name : archive.names_in(kFolder, ".so"))
+    archive.expect_intact(kFolder + name + ".so");
   // Without it, kernels read inputs of other sizes than they were compiled for.
   setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", /*overwrite=*/1);
   std::vector<at::Tensor> inputs;

@@ -39,7 +39,7 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
 
 bool is_here(Backend backend, const OpType& type, Device device, fixtures::Precision precision) {
   return is_here(backend, device, precision) &&
-         (backend != Backend::kOneDnn || onednn::has(type.name));
+         (backend != Backend::kOneDnn || onednn::has(type.name, *element(scalar_type(precision))));
 }
 
 std::unique_ptr<Kernel> vendor_kernel(Backend backend, const Problem& problem,

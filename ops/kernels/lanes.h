@@ -27,9 +27,17 @@ template <typename T, typename S>
     const Lanes<uint32_t> wide = __builtin_convertvector(halves, Lanes<uint32_t>) << 16;
     std::memcpy(&to, &wide, sizeof to);
   } else if constexpr (std::is_same_v<S, c10::Half>) {
-    _Float16 halves __attribute__((vector_size(16)));
+    uint16_t halves __attribute__((vector_size(16)));
     std::memcpy(&halves, from, sizeof halves);
-    to = __builtin_convertvector(halves, Lanes<float>);
+    const Lanes<int32_t> wide = __builtin_convertvector(halves, Lanes<int32_t>);
+    // Exponent and fraction as those of a float, which 2^112 scales; all ones are no number.
+    Lanes<int32_t> bits = (wide & 0x7FFF) << 13;
+    bits |= (bits >= 0x7C00 << 13) & 0x7F800000;
+    std::memcpy(&to, &bits, sizeof to);
+    to *= 0x1p112F;
+    std::memcpy(&bits, &to, sizeof to);
+    bits |= (wide & 0x8000) << 16;
+    std::memcpy(&to, &bits, sizeof to);
   } else {
     std::memcpy(&to, from, sizeof to);
   }

@@ -33,7 +33,9 @@ TEST(LossScale, DividesGradients) {
 
 TEST(LossScale, HalvesAfterAnOverflow) {
   LossScale scale(at::kCPU);
-  EXPECT_FALSE(scale.unscale({parameter(1), parameter(std::numeric_limits<double>::infinity())}));
+  const at::Tensor other = parameter(1);
+  EXPECT_FALSE(scale.unscale({other, parameter(std::numeric_limits<double>::infinity())}));
+  EXPECT_FALSE(other.grad().defined());
   EXPECT_EQ(scale.factor().item<float>(), 32768);
   EXPECT_TRUE(scale.unscale({parameter(1)}));
   EXPECT_EQ(scale.factor().item<float>(), 32768);
@@ -45,6 +47,7 @@ TEST(LossScale, DoublesAfterTwoThousandUpdates) {
   EXPECT_EQ(scale.factor().item<float>(), 131072);
 }
 
+// The first updates overflow and are left out.
 TEST(Fp16, TrainingLearns) {
   Step step(workload("autoenc"),
             {.precision = fixtures::Precision::kFp16, .batch = 8, .scale = Scale::kSmall});
@@ -58,7 +61,7 @@ TEST(Fp16, TrainingLearns) {
   };
   const double first = loss_of_batches();
   for (int i = 0; i < 20; ++i) loss_of_batches();
-  EXPECT_LT(loss_of_batches(), 0.9 * first);
+  EXPECT_LT(loss_of_batches(), 0.5 * first);
 }
 
 }  // namespace

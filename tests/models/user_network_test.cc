@@ -373,6 +373,22 @@ TEST_F(UserNetwork, HasTheThreadsOfTheCompiledSource) {
   EXPECT_EQ(threads("two.pt2", "#pragma omp parallel num_threads(2)\n"), 2);
 }
 
+/// The content of a file.
+Bytes content_of(const std::string& path) { return fixtures::read_file(path, 1 << 20); }
+
+TEST_F(UserNetwork, RefusesDamagedCode) {
+  const Bytes whole = content_of(Package().write(path("code.pt2")));
+  const auto refusal = [&](const Bytes& damaged) {
+    folder.write("code.pt2", damaged);
+    return failure([&] { add_network({.path = path("code.pt2"), .arguments = "float32:4x3"}); });
+  };
+  Bytes flipped = whole;
+  flipped[whole.size() / 2] ^= 1;  // of the library, nearly all of the file
+  EXPECT_TRUE(contains(refusal(flipped), "net.wrapper.so: its bytes have CRC "));
+  fixtures::Random random(5);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(contains(refusal(mutated(whole, random)), "\n"));
+}
+
 TEST_F(UserNetwork, RefusesCompiledOnesThatCannotRunHere) {
   const auto refusal = [&](const Package& package, const std::string& inputs = "float32:4x3") {
     return failure(
@@ -408,9 +424,6 @@ TEST_F(UserNetwork, RefusesFilesOfOtherKinds) {
   EXPECT_TRUE(contains(failure([&] { network_name("vgg.pt2"); }), "is the name of other rows"));
 }
 
-/// The content of a file.
-Bytes content_of(const std::string& path) { return fixtures::read_file(path, 1 << 20); }
-
 TEST_F(UserNetwork, ReadsOrRefusesDamagedGraphs) {
   const ProgramFile file = training_program();
   const std::string whole = file.document().dump();
@@ -430,14 +443,13 @@ TEST_F(UserNetwork, ReadsOrRefusesDamagedFiles) {
   script.define("def forward(self, x):\n  return torch.relu(x)\n");
   script.save(path("script.pt"));
   training_program().write(path("program.pt2"));
-  Package().write(path("package.pt2"));
-  for (const std::string name : {"script.pt", "program.pt2", "package.pt2"}) {
+  for (const std::string name : {"script.pt", "program.pt2"}) {
     int number = 0;
     const auto refusal = [&](const Bytes& damaged) {
       const std::string path =
           folder.write("damaged_" + std::to_string(number++) + name, damaged).string();
       std::string message = failure([&] {
-        add_network({.path = path, .arguments = name == "program.pt2" ? "" : "float32:2x3"});
+        add_network({.path = path, .arguments = name == "script.pt" ? "float32:2x3" : ""});
       });
       std::filesystem::remove(path);
       return message;

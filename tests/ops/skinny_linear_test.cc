@@ -1,9 +1,14 @@
 #include "ops/kernels/skinny_linear.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+
+#include <utility>
 
 #include "fixtures/machine/device.h"
 
@@ -37,13 +42,28 @@ TEST(SkinnyLinear, IsALinearLayerOfAnyFewRows) {
   }
 }
 
-TEST(SkinnyLinear, SumsBfloat16InFloat) {
+TEST(SkinnyLinear, SumsSixteenBitsInFloat) {
   at::manual_seed(3);
-  for (const int64_t inputs : {333, 9999}) {
-    const at::Tensor x = at::randn({5, inputs}).to(at::kBFloat16);
-    const at::Tensor weight = at::randn({29, inputs}).to(at::kBFloat16);
-    EXPECT_LT(error(x, weight, at::randn({29}).to(at::kBFloat16)), 0.004);  // 2^-8: the result's
+  // 2^-8 and 2^-11: the result's rounding.
+  for (const auto& [type, limit] :
+       {std::pair{at::kBFloat16, 0.004}, std::pair{at::kHalf, 0.0005}}) {
+    for (const int64_t inputs : {333, 9999}) {
+      const at::Tensor x = at::randn({5, inputs}).to(type);
+      const at::Tensor weight = at::randn({29, inputs}).to(type);
+      EXPECT_LT(error(x, weight, at::randn({29}).to(type)), limit) << type;
+    }
   }
+}
+
+TEST(SkinnyLinear, ReadsEveryHalf) {
+  const at::Tensor all = at::arange(1 << 16, at::kInt).to(at::kUInt16).view(at::kHalf).unsqueeze(1);
+  // A width of whole vectors, with one weight that counts.
+  at::Tensor weight = at::zeros({1 << 16, 16}, at::kHalf);
+  weight.select(1, 0).copy_(all.squeeze(1));
+  at::Tensor x = at::zeros({1, 16}, at::kHalf);
+  x[0][0] = 1;
+  const at::Tensor found = skinny_linear(x, weight, std::nullopt).t();
+  EXPECT_TRUE(at::allclose(found, all, /*rtol=*/0, /*atol=*/0, /*equal_nan=*/true));
 }
 
 TEST(SkinnyLinear, TakesOtherLayoutsAndOtherNumbersOfRows) {

@@ -14,6 +14,8 @@
 namespace fathom::ops::onednn {
 namespace {
 
+constexpr std::array<std::string_view, 4> kWithoutFp16{"gru", "gru_cell", "lstm", "lstm_cell"};
+
 /// dnnl_version_t of oneDNN 2 and 3. oneDNN's headers are for libfathom_onednn.so alone.
 struct Version {
   int major, minor, patch;
@@ -135,7 +137,10 @@ std::string version() { return opened().version; }
 
 bool has(Element element) { return opened().calls != nullptr && opened().calls->has(element); }
 
-bool has(std::string_view op_type) {
+bool has(std::string_view op_type, Element element) {
+  if (element == Element::kFp16 &&
+      std::find(kWithoutFp16.begin(), kWithoutFp16.end(), op_type) != kWithoutFp16.end())
+    return false;
   return std::none_of(kAdded.begin(), kAdded.end(), [&](const auto& added) {
     return added.first == op_type && opened().minor < added.second;
   });

@@ -21,8 +21,9 @@ std::string version();
 /// with AVX512-FP16); false without oneDNN.
 bool has(Element element);
 
-/// Whether oneDNN is new enough for the ops of a type that it can run.
-bool has(std::string_view op_type);
+/// Whether oneDNN is new enough for the ops of a type that it can run, and has them with such
+/// elements: no recurrent layers in fp16.
+bool has(std::string_view op_type, Element element);
 
 /// oneDNN's kernel for `problem` on the CPU, at the current thread count and in the layouts that it
 /// prefers. Throws NotSupported where oneDNN does not support the problem on this machine,
