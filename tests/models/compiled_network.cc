@@ -30,30 +30,33 @@ AOTIRuntimeError AOTInductorModelContainerCreateWithDevice(AOTInductorModelConta
 }
 
 AOTIRuntimeError AOTInductorModelContainerRun(AOTInductorModelContainerHandle /*container*/,
-                                              AtenTensorHandle* inputs, size_t count,
-                                              AtenTensorHandle* outputs, size_t /*output_count*/,
+                                              AtenTensorHandle* input_handles, size_t num_inputs,
+                                              AtenTensorHandle* output_handles,
+                                              size_t /*num_outputs*/,
                                               AOTInductorStreamHandle /*stream*/,
                                               AOTIProxyExecutorHandle /*executor*/) {
-  const auto stolen = torch::aot_inductor::alloc_tensors_by_stealing_from_handles(inputs, count);
+  const auto stolen =
+      torch::aot_inductor::alloc_tensors_by_stealing_from_handles(input_handles, num_inputs);
   const char* checks = std::getenv("AOTI_RUNTIME_CHECK_INPUTS");
   if (checks != nullptr && stolen[0].size(1) != 3) {
     std::cerr << "Error: input_handles[0]: unmatched dim value at 1, expected: 3, but got: "
               << stolen[0].size(1) << '\n';
     return AOTI_RUNTIME_FAILURE;
   }
-  outputs[0] = torch::aot_inductor::unsafe_alloc_new_handles_from_tensors({compute(stolen[0])})[0];
+  output_handles[0] =
+      torch::aot_inductor::unsafe_alloc_new_handles_from_tensors({compute(stolen[0])})[0];
   return AOTI_RUNTIME_SUCCESS;
 }
 
 AOTIRuntimeError AOTInductorModelContainerGetNumOutputs(
-    AOTInductorModelContainerHandle /*container*/, size_t* count) {
-  *count = 1;
+    AOTInductorModelContainerHandle /*container*/, size_t* ret_num_outputs) {
+  *ret_num_outputs = 1;
   return AOTI_RUNTIME_SUCCESS;
 }
 
 AOTIRuntimeError AOTInductorModelContainerGetNumConstants(
-    AOTInductorModelContainerHandle /*container*/, size_t* count) {
-  *count = 0;
+    AOTInductorModelContainerHandle /*container*/, size_t* num_constants) {
+  *num_constants = 0;
   return AOTI_RUNTIME_SUCCESS;
 }
 
