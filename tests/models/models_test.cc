@@ -160,7 +160,7 @@ TEST_P(EveryWorkload, InfersInHalfPrecisionCloseToFp32) {
   for (const auto& [precision, share] :
        {std::pair{fixtures::Precision::kBf16, 0.05}, std::pair{fixtures::Precision::kFp16, 0.01}}) {
     Step rounded = small(Mode::kInfer, 0, precision);
-    if (!runs_in_half(rounded)) GTEST_SKIP() << "LibTorch's LSTM has no 16 bits on this CPU";
+    if (!runs_in_half(rounded)) GTEST_SKIP() << "LibTorch's LSTM has no fp16 or bf16 on this CPU";
     const at::Tensor difference = stable(row(), rounded.result()).to(at::kFloat).sub(expected);
     EXPECT_LT(difference.norm().item<double>(), share * expected.norm().item<double>())
         << name(precision);
@@ -171,7 +171,7 @@ TEST_P(EveryWorkload, InfersInHalfPrecisionCloseToFp32) {
 TEST_P(EveryTraining, TrainsInHalfPrecision) {
   for (const auto precision : {fixtures::Precision::kBf16, fixtures::Precision::kFp16}) {
     Step step = small(Mode::kTrain, 0, precision);
-    if (!runs_in_half(step)) GTEST_SKIP() << "LibTorch's LSTM has no 16 bits on this CPU";
+    if (!runs_in_half(step)) GTEST_SKIP() << "LibTorch's LSTM has no fp16 or bf16 on this CPU";
     EXPECT_TRUE(std::isfinite(number(step))) << name(precision);
   }
 }

@@ -230,7 +230,7 @@ TEST_P(MatmulResult, IsThatOfFloat64) {
   const auto& [backend, param] = GetParam();
   const auto& [shape, precision] = param;
   if (!is_here(backend, fixtures::Device::kCpu, precision)) {
-    GTEST_SKIP() << "built without oneDNN, or it has no 16-bit products on this CPU";
+    GTEST_SKIP() << "built without oneDNN, or it has no fp16 or bf16 on this CPU";
   }
   const FieldRow row{{"m", shape.m},
                      {"n", shape.n},
