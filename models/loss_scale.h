@@ -15,8 +15,8 @@ class LossScale {
   /// The factor, a scalar.
   const at::Tensor& factor() const { return factor_; }
 
-  /// Divides gradients by the factor and adapts it. Where one of them overflows, removes all and
-  /// returns false: the update is then left out. Waits for the device.
+  /// Divides gradients by the factor and adapts it. Where one of them overflows, removes all
+  /// gradients and returns false: the update is then left out. Waits for the device.
   bool unscale(const std::vector<at::Tensor>& parameters);
 
  private:

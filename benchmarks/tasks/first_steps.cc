@@ -13,7 +13,7 @@
 namespace fathom::benchmarks {
 namespace {
 
-// Limit of a difference, as a share of the tensor's norm.
+/// Limit of a difference, as a share of the tensor's norm.
 double tolerance(fixtures::Precision precision) {
   switch (precision) {
     case fixtures::Precision::kFp32:

@@ -40,9 +40,9 @@ class Network {
 int64_t batch_of(const std::vector<at::Tensor>& inputs);
 
 /// Reads the network in a file of torch.export.save, torch.jit.save or
-/// torch._inductor.aoti_compile_and_package. `arguments` are those of its
-/// call, a tuple that replaces the file's. Throws fixtures::DataError for a file that cannot be
-/// used and for arguments that the network does not take.
+/// torch._inductor.aoti_compile_and_package. `arguments` are those of its call, a tuple that
+/// replaces the file's. Throws fixtures::DataError for a file that cannot be used and for arguments
+/// that the network does not take.
 std::unique_ptr<Network> read_network(const std::string& path,
                                       const std::optional<c10::IValue>& arguments = {});
 

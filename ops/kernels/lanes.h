@@ -18,7 +18,7 @@ constexpr int64_t kLanes = 32 / sizeof(T);
 
 // References, not values: the ABI of a vector as a value depends on the target.
 
-/// Loads elements of type T, or of bfloat16, the upper half of a float, or of fp16.
+/// Loads elements of type T, of bfloat16 (the upper half of a float) or of fp16.
 template <typename T, typename S>
 [[gnu::always_inline]] inline void load(const S* from, Lanes<T>& to) {
   if constexpr (std::is_same_v<S, c10::BFloat16>) {
@@ -30,7 +30,8 @@ template <typename T, typename S>
     uint16_t halves __attribute__((vector_size(16)));
     std::memcpy(&halves, from, sizeof halves);
     const Lanes<int32_t> wide = __builtin_convertvector(halves, Lanes<int32_t>);
-    // Exponent and fraction as those of a float, which 2^112 scales; all ones are no number.
+    // The exponent and the fraction go to their places in a float, whose exponent counts from 112
+    // lower. An exponent of ones stays one: infinity or NaN.
     Lanes<int32_t> bits = (wide & 0x7FFF) << 13;
     bits |= (bits >= 0x7C00 << 13) & 0x7F800000;
     std::memcpy(&to, &bits, sizeof to);

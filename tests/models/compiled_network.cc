@@ -1,5 +1,5 @@
-// A library as AOTInductor compiles it: relu(linear(x)) of
-// inference_program() in user_network_test.cc, for any number of samples.
+// A library as AOTInductor compiles it: inference_program() of user_network_test.cc, for any number
+// of samples.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>

@@ -42,7 +42,7 @@ class EveryWorkload : public testing::TestWithParam<std::string> {
   }
 
   /// False if LibTorch's LSTM does not support the step's 16 bits on this CPU: bf16 needs AVX-512,
-  /// training in fp16 has no gradient.
+  /// and its oneDNN has no LSTM for training in fp16.
   static bool runs_in_half(Step& step) {
     try {
       step.run();
