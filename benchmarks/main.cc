@@ -157,8 +157,7 @@ int nothing_matched(const std::string& filter, const std::vector<Row>& rows) {
   for (const auto& row : rows) names.push_back(row.name);
   for (const auto& name : nearest(filter, names, 3)) std::cerr << "  nearest: " << name << '\n';
   for (const auto& workload : models::workloads()) {
-    const bool is_from_file = !workload.shapes.empty();
-    if (is_from_file && !workload.trains &&
+    if (is_exported(workload) && !workload.trains &&
         filter.find(workload.name + "/train") != std::string::npos)
       std::cerr << "  " << workload.name << " has no training step: " << kNoLoss << '\n';
   }

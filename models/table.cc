@@ -359,7 +359,7 @@ const std::deque<WorkloadRow>& workloads() { return all_workloads(); }
 void add_workload(WorkloadRow row) { all_workloads().push_back(std::move(row)); }
 
 std::string_view shapes_text(const WorkloadRow& row) {
-  return row.shapes.empty() ? ops::embedded_text(row.name) : std::string_view(row.shapes);
+  return is_exported(row) ? std::string_view(row.shapes) : ops::embedded_text(row.name);
 }
 
 const WorkloadRow& workload(std::string_view name) {

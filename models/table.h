@@ -24,11 +24,11 @@ struct Content {
 
 struct WorkloadRow;
 
-/// For what a network was compiled ahead of time.
+/// What a package of AOTInductor was compiled for.
 struct Compilation {
   fixtures::Device device;
   int threads = 0;                  ///< on a CPU; 0: any number
-  const WorkloadRow* of = nullptr;  ///< the network before; null: not known
+  const WorkloadRow* of = nullptr;  ///< the exported network; null: not given
 };
 
 /// A workload and its published numbers. Tests compare the network with them. Of a network from a
@@ -53,14 +53,17 @@ struct WorkloadRow {
   int64_t step_macs = 0;      ///< forward passes of all updates of a training step; 0: one update
   int64_t other_macs = 0;     ///< those of `macs` outside convolutions and matrix products
   std::string optimizer = {};
-  int optimizer_slots = 0;  ///< state values for each parameter
-  std::optional<Compilation> compiled = {};
+  int optimizer_slots = 0;                   ///< state values for each parameter
+  std::optional<Compilation> compiled = {};  ///< of a package of AOTInductor
   std::string shapes = {};  ///< its shapes file (ops/types/shapes.h); empty: a built-in one or none
   std::function<std::unique_ptr<Workload>(Scale scale)> make;
 };
 
 /// All workloads. To add one, write its .cc file and add a row.
 const std::deque<WorkloadRow>& workloads();
+
+/// Whether the row is that of a user's network which is not compiled.
+inline bool is_exported(const WorkloadRow& row) { return !row.shapes.empty(); }
 
 /// Adds the workload of a user's network. References to the other rows stay valid.
 void add_workload(WorkloadRow row);

@@ -211,15 +211,14 @@ std::vector<Row> step_rows(const Axes& axes, const Conditions& conditions) {
 std::vector<std::string> network_limits(const Axes& axes) {
   std::vector<std::string> lines;
   for (const auto& workload : models::workloads()) {
-    const auto compiled = workload.compiled.value_or(models::Compilation{});
-    const bool is_whole = axes_of(workload, axes).threads == axes.threads;
-    if (!is_whole) {
+    const auto& compiled = workload.compiled;
+    if (compiled && axes_of(workload, axes).threads != axes.threads) {
       lines.push_back(workload.name + " on inductor: rows of " +
-                      fixtures::counted(compiled.threads, "thread") +
+                      fixtures::counted(compiled->threads, "thread") +
                       " only, which the package fixes; compile it with "
                       "inductor_configs={\"cpp.dynamic_threads\": True}");
     }
-    if (compiled.of != nullptr) continue;  // which has the same batches
+    if (compiled && compiled->of != nullptr) continue;  // which has the same batches
     const auto [least, most] = workload.batches;
     for (const int64_t batch : axes.batches) {
       if (workload.batches.contains(batch)) continue;

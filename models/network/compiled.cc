@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -69,16 +70,15 @@ std::size_t leaves(const json& spec) {
   return count;
 }
 
-/// Keeps what is written to std::cerr.
+/// What is written to std::cerr during its lifetime goes to `text`.
 class CapturedErrors {
  public:
-  CapturedErrors() : shown_(std::cerr.rdbuf(text_.rdbuf())) {}
+  explicit CapturedErrors(std::ostringstream& text) : shown_(std::cerr.rdbuf(text.rdbuf())) {}
   ~CapturedErrors() { std::cerr.rdbuf(shown_); }
-
-  std::string text() const { return text_.str(); }
+  CapturedErrors(const CapturedErrors&) = delete;
+  CapturedErrors& operator=(const CapturedErrors&) = delete;
 
  private:
-  std::ostringstream text_;
   std::streambuf* shown_;
 };
 
@@ -96,11 +96,12 @@ class Compiled final : public Network {
 
   /// A kernel that refuses its inputs writes the reason to std::cerr.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) override {
-    const CapturedErrors errors;
+    const CapturedErrors captured(errors_);
     try {
       return loader_.run(inputs);
     } catch (const std::exception& error) {
-      std::string reason = fixtures::first_line(errors.text());
+      std::string reason = fixtures::first_line(errors_.str());
+      errors_.str({});
       constexpr std::string_view kPrefix = "Error: ";
       if (reason.starts_with(kPrefix)) reason.erase(0, kPrefix.size());
       throw std::runtime_error(reason.empty() ? fixtures::first_line(error.what()) : reason);
@@ -119,6 +120,7 @@ class Compiled final : public Network {
   torch::inductor::AOTIModelPackageLoader loader_;
   torch::nn::Module module_;
   std::vector<at::Tensor> inputs_;
+  std::ostringstream errors_;  ///< here, because a step has no time to make one
 };
 
 }  // namespace
@@ -126,8 +128,14 @@ class Compiled final : public Network {
 Compilation read_compilation(const Archive& archive) {
   const auto names = archive.names_in(kFolder, "_metadata.json");
   if (names.empty()) archive.fail("its compiled model lacks its metadata");
-  const json metadata = archive.json(kFolder + names[0] + "_metadata.json");
-  const std::string device = metadata.value("AOTI_DEVICE_KEY", "");
+  const std::string member = kFolder + names[0] + "_metadata.json";
+  std::map<std::string, std::string> metadata;
+  try {
+    metadata = archive.json(member);
+  } catch (const json::exception& error) {
+    archive.fail(member + ": " + error.what() + ", expected what AOTInductor writes");
+  }
+  const std::string& device = metadata["AOTI_DEVICE_KEY"];
   if (device == name(fixtures::Device::kCuda)) {
     const std::string reason = fixtures::unavailable_reason(fixtures::Device::kCuda);
     if (!reason.empty()) archive.fail("compiled for cuda, expected cpu: " + reason);
@@ -135,7 +143,7 @@ Compilation read_compilation(const Archive& archive) {
   }
   if (device != name(fixtures::Device::kCpu))
     archive.fail("compiled for \"" + device + "\", expected cpu or cuda");
-  const std::string lacking = missing(metadata.value("AOTI_CPU_ISA", ""));
+  const std::string lacking = missing(metadata["AOTI_CPU_ISA"]);
   if (!lacking.empty()) {
     archive.fail("compiled with " + lacking +
                  ", which this CPU does not have, expected a package compiled on this machine");
@@ -151,7 +159,8 @@ std::unique_ptr<Network> read_compiled(const Archive& archive,
   setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", /*overwrite=*/1);
   std::vector<at::Tensor> inputs;
   if (arguments) inputs = tensors_in(*arguments);
-  const CapturedErrors errors;
+  std::ostringstream unused;
+  const CapturedErrors captured(unused);
   try {
     return std::make_unique<Compiled>(archive, std::move(inputs));
   } catch (const std::exception& error) {

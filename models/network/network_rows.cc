@@ -93,9 +93,8 @@ bool has_loss(NetworkWorkload& workload, const fixtures::Batch& batch) {
 const WorkloadRow* exported(const std::string& compiled) {
   const std::string name = std::filesystem::path(compiled).stem().string();
   const auto found =
-      std::find_if(workloads().begin(), workloads().end(), [&](const WorkloadRow& row) {
-        return row.name == name && !row.shapes.empty();  // built-in ones have theirs elsewhere
-      });
+      std::find_if(workloads().begin(), workloads().end(),
+                   [&](const WorkloadRow& row) { return row.name == name && is_exported(row); });
   return found == workloads().end() ? nullptr : &*found;
 }
 

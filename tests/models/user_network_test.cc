@@ -400,6 +400,8 @@ TEST_F(UserNetwork, RefusesCompiledOnesThatCannotRunHere) {
   EXPECT_TRUE(contains(refusal({}, "float32:4x3,float32:4"), "found 2 inputs, expected 1"));
   EXPECT_TRUE(contains(refusal({.models = {"a", "b"}}),
                        "holds 2 compiled models, expected one: compile each to its own file"));
+  EXPECT_TRUE(contains(refusal({.metadata = {{"AOTI_DEVICE_KEY", 3}}}),
+                       "expected what AOTInductor writes"));
   EXPECT_TRUE(contains(refusal({.metadata = {{"AOTI_DEVICE_KEY", "xpu"}}}),
                        "compiled for \"xpu\", expected cpu or cuda"));
   EXPECT_TRUE(
