@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "models/captured.h"
 #include "models/parameter_count.h"
 #include "ops/core/check.h"
+#include "ops/profiler/observe.h"
 
 namespace fathom::models {
 namespace {
@@ -30,6 +32,22 @@ void enable_autocast(std::optional<Autocast>& autocast, fixtures::Precision prec
 at::Tensor with_channels_last(const at::Tensor& tensor) {
   return tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
 }
+
+/// Adds the layers among an inference's calls. What composites, such as recurrent layers, multiply
+/// is theirs.
+class LayerFinder final : public ops::Observer {
+ public:
+  explicit LayerFinder(ops::QuantizedLayers& layers) : layers_(layers) {}
+
+  bool start(const ops::Event& event) override {
+    if (event.what == ops::Event::What::kScope) return true;
+    layers_.add(ops::operator_name(event.call), event.call.arguments);
+    return false;
+  }
+
+ private:
+  ops::QuantizedLayers& layers_;
+};
 
 /// The states of the random generators of a device and of the CPU, which draws seq2seq's candidates
 /// and faster_rcnn's samples also in steps on a GPU.
@@ -88,12 +106,29 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
     const c10::InferenceMode inference;
     workload_->prepare_inference(inputs_.batches[0]);
   }
+  if (fixtures::is_quantized(options.precision)) quantize();
   if (options.mode == Mode::kTrain && options.precision == fixtures::Precision::kFp16)
     loss_scale_.emplace(device);
   if (options.ranks.group == nullptr) return;
   // Gradients are averaged over the ranks, but those of a summed loss add up.
   if (row.sums_loss) loss_factor_ = at::full({}, static_cast<double>(options.ranks.size()), device);
   connect_ranks();
+}
+
+/// Weights alone are quantised in networks of language only.
+void Step::quantize() {
+  const bool images = has_convolutions();
+  if (images && fixtures::is_weight_only(options_.precision)) return;
+  RandomState random(fixtures::torch_device(options_.device));
+  auto layers = std::make_unique<ops::QuantizedLayers>(workload_->module().parameters(),
+                                                       options_.precision, /*per_token=*/!images);
+  LayerFinder finder(*layers);
+  const c10::InferenceMode inference;
+  ops::observe(
+      finder, [this] { workload_->infer(inputs_.batches[0]); }, /*arguments=*/true);
+  random.restore();
+  quantized_ = std::move(layers);
+  quantized_->begin();
 }
 
 bool Step::has_channels_last() const {

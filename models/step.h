@@ -18,6 +18,7 @@
 #include "models/mode.h"
 #include "models/table.h"
 #include "ops/cuda/graphs.h"
+#include "ops/kernels/quantized/quantized_layers.h"
 
 namespace fathom::models {
 
@@ -38,6 +39,8 @@ int64_t default_batch(const WorkloadRow& row, Mode mode);
 struct StepOptions {
   Mode mode = Mode::kTrain;
   fixtures::Device device = fixtures::Device::kCpu;
+  /// A quantised one is of inference on the CPU, while the kernels of a set that has those of
+  /// ops::QuantizedLayers are installed; without them the step runs in fp32.
   fixtures::Precision precision = fixtures::Precision::kFp32;
   int64_t batch = 1;
   uint64_t seed = 0;
@@ -90,6 +93,8 @@ class Step {
   bool has_convolutions() const;
 
   Workload& workload() { return *workload_; }
+  /// Null in a precision that quantises nothing.
+  const ops::QuantizedLayers* quantized() const { return quantized_.get(); }
   /// Null without a group of ranks.
   GradientReduction* reduction() { return reduction_.get(); }
   const StepOptions& options() const { return options_; }
@@ -97,6 +102,7 @@ class Step {
  private:
   void run_next(const std::function<void(Phase)>& done);
   bool has_channels_last() const;
+  void quantize();
   void connect_ranks();
   int rounds() const;
 
@@ -106,6 +112,7 @@ class Step {
   bool reduces_ = true;                  ///< false while run_local() runs
   at::Tensor loss_factor_;               ///< undefined: 1
   std::optional<LossScale> loss_scale_;  ///< of training in fp16
+  std::unique_ptr<ops::QuantizedLayers> quantized_;
   fixtures::BatchSet inputs_;
   std::size_t next_ = 0;
   at::Tensor result_;

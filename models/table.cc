@@ -188,6 +188,7 @@ std::deque<WorkloadRow>& all_workloads() {
        .parameters = 47'129'750,
        .macs = 180'380'514'304,
        .infer_macs = 319'606'528'000,
+       .quantizes = false,  // frozen normalisations scale the filters
        .optimizer = "SGD 0.001, momentum 0.9, weight decay 5e-4",
        .optimizer_slots = 1,
        .make = make_faster_rcnn},

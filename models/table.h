@@ -48,6 +48,7 @@ struct WorkloadRow {
   int64_t infer_macs = 0;     ///< for inference; 0: the same
   bool trains = true;         ///< false: only its inference is measured
   bool infers = true;         ///< false: only its training is measured
+  bool quantizes = true;      ///< false: it computes its filters in each step, so none has codes
   bool sums_loss = false;     ///< over the batch; else the loss is a mean
   bool counts_bytes = false;  ///< whether Workload::infer_bytes() knows what its inference reads
   int64_t step_macs = 0;      ///< forward passes of all updates of a training step; 0: one update

@@ -93,9 +93,12 @@ void offer_gemm(Peak& peak, int64_t side, fixtures::Device device, fixtures::Pre
       {{ops::Backend::kOneDnn, "oneDNN GEMM"},
        {ops::Backend::kTorch, "LibTorch GEMM"},
        {ops::Backend::kCublas, "cuBLAS GEMM"}}};
-  const ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
+  const bool codes = precision == fixtures::Precision::kInt8;
+  ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
+  if (codes) shape.emplace_back("format", std::string(name(precision)));
   ops::FieldLoader fields(shape);
-  const auto matmul = ops::op_type("matmul")->make(fields, ops::Pass::kForward);
+  const auto matmul =
+      ops::op_type(codes ? "quantized_matmul" : "matmul")->make(fields, ops::Pass::kForward);
   const ops::Tensors inputs = ops::converted(matmul->inputs(0), ops::scalar_type(precision),
                                              fixtures::torch_device(device));
   const ops::Call call = matmul->call(inputs);
@@ -264,7 +267,7 @@ std::string bytes_peak_name(fixtures::Device device, int threads) {
 
 std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision) {
   return "peak_flops_" + std::string(name(device)) + "_threads" + std::to_string(threads) + "_" +
-         std::string(name(precision));
+         std::string(name(fixtures::arithmetic(precision)));
 }
 
 std::string PeakKey::name() const {

@@ -66,7 +66,8 @@ double multiply_add_rate(double flops_a_round, int64_t rounds, int threads, doub
 /// byte/s of a kernel over buffers of `buffer_bytes`.
 double memory_rate(const MemoryKernel& kernel, double buffer_bytes, double seconds);
 
-/// The context's key of a peak: peak_flops_cpu_threads1_fp32.
+/// The context's key of a peak: peak_flops_cpu_threads1_fp32. Precisions of weights alone have that
+/// of their arithmetic.
 std::string flops_peak_name(fixtures::Device device, int threads, fixtures::Precision precision);
 /// The context's key of a peak: peak_bytes_cpu_threads1.
 std::string bytes_peak_name(fixtures::Device device, int threads);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
@@ -6,6 +7,7 @@
 #include "models/table.h"
 #include "ops/backends/operators/kernel_library.h"
 #include "ops/backends/vendor.h"
+#include "ops/types/quantized_rows.h"
 #include "ops/types/shapes.h"
 
 namespace fathom::benchmarks {
@@ -58,6 +60,50 @@ std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Axes& axes, D
   return backends;
 }
 
+/// Adds the rows of a shape, which exists on `device` in `precision`.
+void add_shape(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
+               const std::shared_ptr<const ops::ShapeRow>& shape, Device device,
+               Precision precision) {
+  if (device == Device::kCuda && shape->op->on_cpu_only()) return;
+  const Backend in_steps = shape->op->backend_in_steps(device);
+  for (const Backend backend : backends_of(*shape, axes, device, precision)) {
+    for (const Cache cache : axes.caches) {
+      const OpOptions op{.device = device,
+                         .precision = precision,
+                         .backend = backend,
+                         .cache = cache,
+                         .seed = conditions.seed,
+                         .kernels = backend == Backend::kLibrary ? axes.library : nullptr};
+      add_op(rows, axes, shape, op, backend == in_steps);
+    }
+  }
+}
+
+/// Adds the rows of a network's ops: in a quantised precision, of those that it runs instead of its
+/// layers, and of those in the file whose shapes have its format.
+void add_network(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
+                 const std::vector<ops::ShapeRow>& shapes, bool quantizes = true) {
+  using Shared = std::shared_ptr<const ops::ShapeRow>;
+  std::vector<Shared> shared;
+  for (const auto& shape : shapes) shared.push_back(std::make_shared<const ops::ShapeRow>(shape));
+  std::map<Precision, std::vector<Shared>> quantized;
+  for (const Precision precision : axes.precisions) {
+    if (!quantizes || !fixtures::is_quantized(precision)) continue;
+    for (auto& row : ops::quantized_rows(shapes, precision))
+      quantized[precision].push_back(std::make_shared<const ops::ShapeRow>(std::move(row)));
+  }
+  for (const auto& shape : shared) {
+    for_devices_and_precisions(axes, [&](Device device, Precision precision) {
+      const auto only = shape->op->only_precision();
+      if (only ? *only == precision : !fixtures::is_quantized(precision))
+        add_shape(rows, axes, conditions, shape, device, precision);
+    });
+  }
+  for (const auto& [precision, own] : quantized) {
+    for (const auto& shape : own) add_shape(rows, axes, conditions, shape, Device::kCpu, precision);
+  }
+}
+
 }  // namespace
 
 bool exceeds_caches(const Row& row) {
@@ -65,34 +111,14 @@ bool exceeds_caches(const Row& row) {
 }
 
 std::vector<Row> op_rows(const Axes& axes, const Conditions& conditions) {
-  std::vector<ops::ShapeRow> shapes;
-  const auto add = [&](std::vector<ops::ShapeRow> more) {
-    std::move(more.begin(), more.end(), std::back_inserter(shapes));
-  };
+  std::vector<Row> rows;
   for (const auto& workload : models::workloads()) {
     const std::string_view text = models::shapes_text(workload);
-    if (!text.empty()) add(ops::parse_shapes(text, workload.name + ".json"));
+    if (!text.empty())
+      add_network(rows, axes, conditions, ops::parse_shapes(text, workload.name + ".json"),
+                  workload.quantizes);
   }
-  if (!axes.shapes.empty()) add(ops::read_shapes(axes.shapes));
-  std::vector<Row> rows;
-  for (auto& each : shapes) {
-    const auto shape = std::make_shared<const ops::ShapeRow>(std::move(each));
-    for_devices_and_precisions(axes, [&](Device device, Precision precision) {
-      if (device == Device::kCuda && shape->op->on_cpu_only()) return;
-      const Backend in_steps = shape->op->backend_in_steps(device);
-      for (const Backend backend : backends_of(*shape, axes, device, precision)) {
-        for (const Cache cache : axes.caches) {
-          const OpOptions op{.device = device,
-                             .precision = precision,
-                             .backend = backend,
-                             .cache = cache,
-                             .seed = conditions.seed,
-                             .kernels = backend == Backend::kLibrary ? axes.library : nullptr};
-          add_op(rows, axes, shape, op, backend == in_steps);
-        }
-      }
-    });
-  }
+  if (!axes.shapes.empty()) add_network(rows, axes, conditions, ops::read_shapes(axes.shapes));
   return rows;
 }
 

@@ -47,13 +47,18 @@ bool wanted(const Axes& axes, ops::Backend backend);
 /// Whether the user's library has kernels for the device.
 bool has_library(const Axes& axes, fixtures::Device device);
 
-/// Calls `visit` with each device and each precision that it has: tf32 exists on GPUs only.
+/// Whether a precision exists on a device: tf32 on GPUs only, the quantised ones on the CPU only.
+inline bool has(fixtures::Device device, fixtures::Precision precision) {
+  const bool cpu = device == fixtures::Device::kCpu;
+  return cpu ? precision != fixtures::Precision::kTf32 : !fixtures::is_quantized(precision);
+}
+
+/// Calls `visit` with each device and each precision that it has.
 template <typename Visit>
 void for_devices_and_precisions(const Axes& axes, Visit visit) {
   for (const auto device : axes.devices) {
     for (const auto precision : axes.precisions) {
-      if (precision == fixtures::Precision::kTf32 && device == fixtures::Device::kCpu) continue;
-      visit(device, precision);
+      if (has(device, precision)) visit(device, precision);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "models/table.h"
 #include "ops/backends/operators/kernel_library.h"
 #include "ops/backends/vendor.h"
+#include "ops/types/quantized_rows.h"
 
 namespace fathom::benchmarks {
 namespace {
@@ -22,10 +23,12 @@ using fixtures::Precision;
 using ops::Backend;
 
 /// The kernels that a step on `backend` runs in place of LibTorch's; null: none.
-std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, Device device) {
+std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, Device device,
+                                           Precision precision) {
   if (backend == Backend::kLibrary) return axes.library;
   if (backend == Backend::kOneDnn) return ops::onednn_kernels();
   if (backend == Backend::kTuned) return ops::tuned_kernels(device);
+  if (fixtures::is_quantized(precision)) return ops::torch_quantized_kernels();
   return nullptr;
 }
 
@@ -39,6 +42,10 @@ std::vector<Backend> step_backends(const Axes& axes, const models::WorkloadRow& 
     return backends;
   }
   if (wanted(axes, Backend::kTorch)) backends.push_back(Backend::kTorch);
+  if (fixtures::is_quantized(precision)) {
+    if (asks_for(axes, Backend::kTuned)) backends.push_back(Backend::kTuned);
+    return backends;
+  }
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
     if (asks_for(axes, backend) && is_here(backend, device, precision)) backends.push_back(backend);
   }
@@ -131,7 +138,7 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
               const std::shared_ptr<const Recorded>& recorded) {
   const bool graph = step.device == Device::kCuda && backend != Backend::kInductor &&
                      (conditions.cuda_graph || backend == Backend::kTuned);
-  const auto kernels = kernels_of(axes, backend, step.device);
+  const auto kernels = kernels_of(axes, backend, step.device, step.precision);
   const auto memory = [&workload, step] { return memory_counters(workload, step); };
   const std::string name(workload.name);
   const std::string on = backend_name(axes, backend);
@@ -145,7 +152,8 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
        .precision = step.precision,
        .backend = on,
        .own_process = kernels != nullptr,
-       .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced,
+       .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced &&
+                            !fixtures::is_quantized(step.precision),
        .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
        .make =
            [&workload, step, graph, kernels, recorded](const Row& row) {
@@ -176,11 +184,19 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
                  .step = StepName{name, step.mode}});
 }
 
+/// Whether a step has layers that a quantised precision changes.
+bool quantizes(const models::WorkloadRow& workload, models::Mode mode, Precision precision) {
+  const std::string_view shapes = models::shapes_text(workload);
+  return mode == models::Mode::kInfer && workload.quantizes && !shapes.empty() &&
+         !ops::quantized_rows(ops::parse_shapes(shapes, workload.name), precision).empty();
+}
+
 void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
                const models::WorkloadRow& workload, models::Mode mode,
                const std::shared_ptr<const Recorded>& recorded) {
   const std::vector<int64_t> batches = batches_of(axes, workload, mode);
   for_devices_and_precisions(axes, [&](Device device, Precision precision) {
+    if (fixtures::is_quantized(precision) && !quantizes(workload, mode, precision)) return;
     for (const int64_t batch : batches) {
       const models::StepOptions step{.mode = mode,
                                      .device = device,

@@ -37,6 +37,8 @@ class ModelTask : public Base {
                                  *counts_.items * row.content.per_item);
     }
     const int64_t parameters = row.compiled ? row.parameters : step_.parameter_count();
+    if (installed_.distance)
+      counts_.counters.emplace_back("distance_to_fp32", *installed_.distance);
     if (parameters > 0) counts_.counters.emplace_back("params", static_cast<double>(parameters));
     if (!options.data.synthetic()) {
       counts_.counters.emplace_back("skipped_items", static_cast<double>(step_.skipped_items()));
@@ -64,7 +66,11 @@ class ModelTask : public Base {
     counted_ = true;
     const ops::StepFlops step = ops::count_flops([this] { run(); });
     for (const auto& choice : step.choices) add_to_label(choice);
-    if (kernels_ != nullptr) {
+    if (const auto* quantized = step_.quantized(); quantized != nullptr) {
+      add_to_label(quantized->kernels());
+      if (counts_.bytes) counts_.working_set = *counts_.bytes -= quantized->saved_bytes();
+    }
+    if (kernels_ != nullptr && (step_.quantized() == nullptr || kernels_->chooses())) {
       const auto operators = kernels_->replaced().value_or(step.operators);
       add_to_label(replaced(*kernels_, step_.options().device, operators));
     }
@@ -182,6 +188,8 @@ std::unique_ptr<Task> make_model_task(const models::WorkloadRow& row,
     chosen.layout = installed.choice->layout;
     cuda_graph = installed.choice->cuda_graph;
   }
+  if (options.precision != fixtures::Precision::kFp32)
+    installed.distance = distance_to_fp32(row, options);
   return std::make_unique<ModelTask<Task>>(row, chosen, cuda_graph, std::move(kernels),
                                            std::move(installed));
 }

@@ -137,6 +137,9 @@ class OpTask final : public Task {
                                       std::pair("calls_per_inference", row.infer_count)}) {
       if (count > 0) counts_.counters.emplace_back(name, static_cast<double>(count));
     }
+    if (!ops::is_vendor(options.backend)) counts_.label = op_->kernel(options.backend);
+    if (const auto error = op_->quantization_error(options.seed))
+      counts_.counters.emplace_back("quantization_error", *error);
   }
 
   /// Makes vendor kernels again, which are prepared for one thread count. Resets the inputs of an

@@ -21,9 +21,10 @@ bool is_here(Backend backend, Device device, fixtures::Precision precision) {
       return true;
     case Backend::kOneDnn:
       return device == Device::kCpu && !onednn::version().empty() &&
-             onednn::has(*element(scalar_type(precision)));
+             !fixtures::is_weight_only(precision) && onednn::has(*element(scalar_type(precision)));
     case Backend::kTorchPacked:
-      return device == Device::kCpu && torch_packed::refusal(precision).empty();
+      return device == Device::kCpu && !fixtures::is_quantized(precision) &&
+             torch_packed::refusal(precision).empty();
     case Backend::kCublas:
     case Backend::kCudnn:
       return device == Device::kCuda;

@@ -19,6 +19,12 @@ inline std::optional<Element> element(at::ScalarType type) {
       return Element::kBf16;
     case at::kHalf:
       return Element::kFp16;
+    case at::kByte:
+      return Element::kU8;
+    case at::kChar:
+      return Element::kS8;
+    case at::kInt:
+      return Element::kS32;
     default:
       return std::nullopt;
   }

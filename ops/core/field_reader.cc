@@ -146,6 +146,8 @@ FieldValue FieldReader::parsed(const FieldSpec& spec) {
       }
       return all;
     }
+    case FieldKind::kChoice:
+      return std::string(spec.choices[choice(spec.name, spec.choices)]);
   }
   fail(field + " has no kind");
 }

@@ -19,8 +19,8 @@ class FieldWriter final : public Fields {
   }
 };
 
-const char* takes(FieldKind kind) {
-  switch (kind) {
+std::string takes(const FieldSpec& spec) {
+  switch (spec.kind) {
     case FieldKind::kExtent:
       return "integer from 1";
     case FieldKind::kCount:
@@ -39,6 +39,11 @@ const char* takes(FieldKind kind) {
       return "[integer from 0, ...]";
     case FieldKind::kTensors:
       return "[[extent, ...], ...]";
+    case FieldKind::kChoice: {
+      std::string all;
+      for (const auto one : spec.choices) all.append(all.empty() ? "" : " or ").append(one);
+      return all;
+    }
   }
   return "";
 }
@@ -54,7 +59,7 @@ class FieldDescriber final : public Fields {
     std::string default_text;
     if (fallback != nullptr)
       default_text = *spec.same_as != '\0' ? spec.same_as : json_text(*fallback);
-    fields.push_back({spec.name, takes(spec.kind), default_text});
+    fields.push_back({spec.name, takes(spec), default_text});
     if (fallback != nullptr) {
       value = *fallback;
     } else if (spec.kind == FieldKind::kExtent) {
@@ -65,6 +70,8 @@ class FieldDescriber final : public Fields {
       value = Sizes{1, 1, 1, 1};
     } else if (spec.kind == FieldKind::kTensors) {
       value = std::vector<Sizes>{{1}};
+    } else if (spec.kind == FieldKind::kChoice) {
+      value = std::string(spec.choices.front());
     }
   }
 };
@@ -72,6 +79,8 @@ class FieldDescriber final : public Fields {
 std::string json(bool value) { return value ? "true" : "false"; }
 
 std::string json(int64_t value) { return std::to_string(value); }
+
+std::string json(const std::string& name) { return '"' + name + '"'; }
 
 /// The shortest text that reads back as the same number, with a decimal point.
 std::string json(double value) {

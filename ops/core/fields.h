@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,7 +16,8 @@ namespace fathom::ops {
 using Pair = std::array<int64_t, 2>;  ///< {height, width}
 using Sizes = std::vector<int64_t>;   ///< extents of a tensor
 
-using FieldValue = std::variant<int64_t, double, bool, Pair, Sizes, std::vector<Sizes>>;
+using FieldValue =
+    std::variant<int64_t, double, bool, Pair, Sizes, std::vector<Sizes>, std::string>;
 
 /// The fields of a shape as a shapes file lists them, without those that equal their default.
 using FieldRow = std::vector<std::pair<std::string, FieldValue>>;
@@ -30,6 +33,7 @@ enum class FieldKind {
   kSizes,    ///< the extents of a tensor, at least one
   kCounts,   ///< a list of integers, 0 .. 2^31
   kTensors,  ///< the extents of several tensors, at least one tensor
+  kChoice,   ///< one of some texts
 };
 
 struct FieldSpec {
@@ -37,6 +41,7 @@ struct FieldSpec {
   FieldKind kind;
   int64_t min = 1;           ///< minimum of each element of a pair
   const char* same_as = "";  ///< the field that gives the default
+  std::span<const std::string_view> choices = {};
 };
 
 /// Visits the fields of a shape. A shape names each field once, in `visit(Fields&)`. This one
@@ -74,6 +79,9 @@ class Fields {
   }
   void tensors(const char* name, std::vector<Sizes>& value) {
     field({name, FieldKind::kTensors}, value, {});
+  }
+  void choice(const char* name, std::string& value, std::span<const std::string_view> choices) {
+    field({.name = name, .kind = FieldKind::kChoice, .choices = choices}, value, {});
   }
 
   /// Checks a condition between fields. FieldReader throws a ShapeError with `problem` where it

@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,6 +60,13 @@ class Op {
   virtual bool in_place() const { return false; }
   /// Factor on the tolerance for ops that round several times.
   virtual double tolerance_factor(fixtures::Precision /*precision*/) const { return 1; }
+  /// The precision of its rows, where that follows from the shape's format; else any.
+  virtual std::optional<fixtures::Precision> only_precision() const { return {}; }
+  /// The kernel of a backend that is no vendor's library, where the type has several; "" otherwise.
+  virtual std::string kernel(Backend /*backend*/) const { return {}; }
+  /// How far quantising moves the result: the root mean square of its error, relative to that of
+  /// the unquantised result. None for ops without quantised inputs.
+  virtual std::optional<double> quantization_error(uint64_t /*seed*/) const { return {}; }
   /// The outputs of call() on float64, on the CPU.
   Tensors exact(const Tensors& inputs) const;
   /// Throws std::runtime_error where `outputs`, those of the first call over `inputs`, are wrong:
@@ -85,6 +94,13 @@ struct ObservedCall {
   bool backward = false;           ///< inside a node of the backward pass
   std::string_view overload = {};  ///< "out" of aten::mm.out
 };
+
+/// The operator of a call of LibTorch's as "mm" or "mm.out".
+inline std::string operator_name(const ObservedCall& call) {
+  std::string name(call.name.substr(call.name.rfind(':') + 1));
+  if (!call.overload.empty()) name.append(".").append(call.overload);
+  return name;
+}
 
 /// An op that a call was matched to: its pass and its shape.
 struct MatchedOp {

@@ -37,6 +37,28 @@ struct ConvolutionProblem {
   int64_t groups;
 };
 
+/// The codes of a quantised input: real = scale · (code - zero). Weights have a scale for each
+/// output channel and no zero.
+struct QuantizationProblem {
+  float x_scale;
+  int32_t x_zero;
+  Buffer w_scales;  ///< fp32 [N]
+};
+
+/// The product of a [M, K] in uint8 and b [K, N] in int8, in fp32 (+ bias [N]); or, without
+/// `quantization`, of a in int8, whose sums c holds in int32.
+struct QuantizedMatmulProblem {
+  Buffer a, b, c;
+  std::optional<Buffer> bias = {};
+  std::optional<QuantizationProblem> quantization = {};
+};
+
+/// A forward convolution of x in uint8 with w in int8, in fp32.
+struct QuantizedConvolutionProblem {
+  ConvolutionProblem convolution;
+  QuantizationProblem quantization;
+};
+
 /// Max or average pooling of x [N, C, H, W] into y [N, C, P, Q].
 struct PoolProblem {
   enum class Kind {
@@ -212,9 +234,10 @@ struct CtcProblem {
 };
 
 using Problem =
-    std::variant<MatmulProblem, ConvolutionProblem, PoolProblem, ResponseNormProblem,
-                 BatchNormProblem, LayerNormProblem, GroupNormProblem, SoftmaxProblem, UnaryProblem,
-                 BinaryProblem, ReductionProblem, ConcatProblem, CopyProblem, LstmProblem,
-                 GruProblem, ClippedRnnProblem, CtcProblem, UpsampleProblem>;
+    std::variant<MatmulProblem, ConvolutionProblem, QuantizedMatmulProblem,
+                 QuantizedConvolutionProblem, PoolProblem, ResponseNormProblem, BatchNormProblem,
+                 LayerNormProblem, GroupNormProblem, SoftmaxProblem, UnaryProblem, BinaryProblem,
+                 ReductionProblem, ConcatProblem, CopyProblem, LstmProblem, GruProblem,
+                 ClippedRnnProblem, CtcProblem, UpsampleProblem>;
 
 }  // namespace fathom::ops

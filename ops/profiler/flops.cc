@@ -58,9 +58,7 @@ class FlopsCounter final : public Observer {
     if (const std::string choice = choice_of(call); !choice.empty()) step_.choices.insert(choice);
     constexpr std::string_view kNamespace = "aten::";
     if (!call.name.starts_with(kNamespace)) return;
-    std::string name(call.name.substr(kNamespace.size()));
-    if (!call.overload.empty()) name.append(".").append(call.overload);
-    step_.operators.insert(std::move(name));
+    step_.operators.insert(operator_name(call));
   }
 
   void end() override {

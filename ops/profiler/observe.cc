@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/kernels/quantized/quantized_layers.h"
 #include "ops/types/table.h"
 
 namespace fathom::ops {
@@ -22,6 +23,8 @@ class Events {
 
   void start(const at::RecordFunction& function) {
     if (!wanted(function)) return;
+    skipped_.push_back(is_quantized(function));
+    if (skipped_.back()) return;
     if (suppressed_ > 0) {
       ++suppressed_;
       observer_.nested(call_of(function));
@@ -33,6 +36,9 @@ class Events {
 
   void end(const at::RecordFunction& function) {
     if (!wanted(function)) return;
+    const bool skipped = skipped_.back();
+    skipped_.pop_back();
+    if (skipped) return;
     if (suppressed_ > 0) --suppressed_;
     if (suppressed_ > 0) return;
     if (is_scope(function)) open_->end = next_node();
@@ -61,6 +67,13 @@ class Events {
       default:
         return true;
     }
+  }
+
+  /// Whether it is a layer's op in whose place quantised ops run, each in a scope.
+  bool is_quantized(const at::RecordFunction& function) const {
+    if (!QuantizedLayers::any() || function.scope() != at::RecordScope::FUNCTION) return false;
+    const ObservedCall call = call_of(function);
+    return quantized_layer(operator_name(call), call.arguments) != nullptr;
   }
 
   static bool is_scope(const at::RecordFunction& function) {
@@ -112,7 +125,8 @@ class Events {
   std::map<Node, Scope> scopes_;  ///< by the next node when they began
   Scope* open_ = nullptr;         ///< the last that began; none begins inside another
   int64_t scopes_begun_ = 0;
-  bool backward_ = false;   ///< inside a node of the backward pass
+  bool backward_ = false;      ///< inside a node of the backward pass
+  std::vector<bool> skipped_;  ///< of the open events, those that are not reported
   int64_t suppressed_ = 0;  ///< open events that are nested in a suppressing one, which counts, too
 };
 
@@ -157,7 +171,7 @@ void observe(Observer& observer, const std::function<void()>& work, bool argumen
   observed = std::this_thread::get_id();
   const auto handle = at::addThreadLocalCallback(
       at::RecordFunctionCallback(on_start, on_end)
-          .needsInputs(arguments)
+          .needsInputs(arguments || QuantizedLayers::any())
           .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                    at::RecordScope::USER_SCOPE}));
   const auto remove = c10::make_scope_exit([&] { at::removeCallback(handle); });

@@ -9,6 +9,7 @@ namespace fathom::ops {
 // Each is defined in a file of its own: one record, or a family's table of them.
 OpType matmul_type();
 OpType batched_matmul_type();
+OpType quantized_matmul_type();
 OpType lstm_type();
 OpType lstm_cell_type();
 OpType lstm_recurrence_type();
@@ -19,8 +20,11 @@ OpType additive_attention_type();
 OpType scaled_dot_product_attention_type();
 OpType sampled_softmax_type();
 OpType conv2d_type();
+OpType quantized_conv2d_type();
 OpType bias_add_type();
 OpType gelu_type();
+OpType quantize_type();
+OpType dequantize_type();
 OpType batch_norm_type();
 OpType group_norm_type();
 OpType layer_norm_type();
@@ -62,6 +66,7 @@ std::vector<OpType> all_types() {
   std::vector<OpType> types{
       matmul_type(),
       batched_matmul_type(),
+      quantized_matmul_type(),
       lstm_type(),
       lstm_cell_type(),
       lstm_recurrence_type(),
@@ -72,8 +77,11 @@ std::vector<OpType> all_types() {
       scaled_dot_product_attention_type(),
       sampled_softmax_type(),
       conv2d_type(),
+      quantized_conv2d_type(),
       bias_add_type(),
       gelu_type(),
+      quantize_type(),
+      dequantize_type(),
       batch_norm_type(),
       group_norm_type(),
       layer_norm_type(),

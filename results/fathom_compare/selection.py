@@ -3,6 +3,7 @@
 import pandas as pd
 
 from fathom_runs.names import TORCH
+from fathom_runs.precisions import FP32, place
 from fathom_runs.words import plural
 
 SETTING = ["device", "threads", "other_threads", "ranks", "precision", "backend"]
@@ -27,7 +28,8 @@ def usual(steps, catalogue):
 
 def by_setting(table):
     """Yields the settings of the rows in words, each with its rows: CPUs by threads, then GPUs."""
-    order = [table.device != "cpu", table.ranks.notna(), *(table[column] for column in SETTING[1:])]
+    ranked = table.assign(precision=table.precision.map(place))
+    order = [table.device != "cpu", table.ranks.notna(), *(ranked[key] for key in SETTING[1:])]
     keys = pd.DataFrame(dict(enumerate(order)), table.index)
     table = table.loc[keys.sort_values(list(keys), kind="stable").index]
     for _, rows in table.groupby(SETTING, sort=False, dropna=False):
@@ -68,6 +70,6 @@ def setting_words(row):
             parts[1] = f"{row.threads} against {plural(row.other_threads, 'thread')}"
     if not pd.isna(row.ranks):
         parts.append(plural(int(row.ranks), "rank"))
-    parts += [row.precision] if row.precision != "fp32" else []
+    parts += [row.precision] if row.precision != FP32 else []
     parts += [f"backend {row.backend}"] if row.backend != TORCH else []
     return ", ".join(parts)

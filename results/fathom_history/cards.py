@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from fathom_history import chart, names, sentences, stack
+from fathom_history import chart, sentences, stack
 from fathom_history.latest import item
+from fathom_history.names import anchor
+from fathom_runs import names
 from fathom_runs.words import percent, plural, time_words
 
 DIGITS = 5  # significant digits of the values that the script of the page shows
@@ -28,10 +30,10 @@ def section(analysis, key):
 def card(series, analysis, key, shared):
     found, profiles = analysis.found[series.name], analysis.profiles.get(series.name, [])
     return {
-        "id": names.anchor(series.name, key),
+        "id": anchor(series.name, key),
         "row": series.name,
         "title": names.title(series.name),
-        "setting": names.setting(series.name, shared),
+        "setting": names.in_words(series.name, shared),
         "summary": summary(series, found.changes, profiles),
         "image": chart.drawn(series, found, profiles, analysis.machine, analysis.marks),
         "changes": [item(one) for one in analysis.changes_of(series.name)],

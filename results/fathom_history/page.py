@@ -7,6 +7,7 @@ from fathom_history.detection import profiles
 from fathom_history.detection.changes import NEWEST
 from fathom_history.detection.limits import RATE
 from fathom_page import templates
+from fathom_runs.names import brief
 from fathom_runs.words import plural
 
 HERE = pathlib.Path(__file__).parent
@@ -78,8 +79,7 @@ def machine(one, key, smallest):
         "trends": cards.section(one, key),
         "below": [table for table in below if table],
         "rows": [
-            (names.anchor(row, key), names.brief(row, steps), signs(one.changes_of(row)))
-            for row in steps
+            (names.anchor(row, key), brief(row, steps), signs(one.changes_of(row))) for row in steps
         ],
     }
 

@@ -3,6 +3,7 @@
 import re
 
 from fathom_runs.context import caches
+from fathom_runs.precisions import place
 
 CARDS = {
     "Machine": {
@@ -101,5 +102,5 @@ def peaks(context):
             count = f"{threads} thread{'s' * (threads != '1')}" if device == "cpu" else None
             what = precision if what == "flops" else "memory"
             name = ", ".join(filter(None, (device, count, what)))
-            found.append(((device, int(threads), what), name, str(value)))
+            found.append(((device, int(threads), place(what)), name, str(value)))
     return [(name, value) for _, name, value in sorted(found)]

@@ -106,13 +106,18 @@ def measure(folder=FOLDER, without=()):
 
 
 def peaks_source(path, recorded):
-    """Another recorded run of the machine, which has the peaks of all thread counts of this one; else the run itself."""
-    threads = recorded[path][1].peak_gflop_per_s.get("fp32", {}).keys()
+    """Another recorded run of the machine, which has all peaks of this one; else the run itself."""
+    wanted = settings(recorded[path][1])
     for other, (_, machine) in recorded.items():
-        if other.parent == path.parent and other != path:
-            if threads <= machine.peak_gflop_per_s.get("fp32", {}).keys():
-                return other
+        if other.parent == path.parent and other != path and wanted <= settings(machine):
+            return other
     return path
+
+
+def settings(machine):
+    """The pairs of precision and thread count of the machine's peaks."""
+    rates = machine.peak_gflop_per_s
+    return {(precision, threads) for precision in rates for threads in rates[precision]}
 
 
 def peaks_alone(machine, here):

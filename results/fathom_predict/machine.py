@@ -4,6 +4,7 @@ import json
 import pathlib
 from dataclasses import dataclass, field, fields
 
+from fathom_runs.precisions import arithmetic
 from fathom_runs.program import command
 from fathom_runs.source import RunError, is_number, strict_json, text_of
 from fathom_runs.words import plural
@@ -28,7 +29,7 @@ class Machine:
 
     def peak(self, precision, threads):
         """FLOP/µs. None if the machine has no peak of this precision and thread count."""
-        rate = self.peak_gflop_per_s.get(precision, {}).get(threads)
+        rate = self.peak_gflop_per_s.get(arithmetic(precision), {}).get(threads)
         return rate and rate * 1e3
 
     def matmul(self, precision, threads):
@@ -37,7 +38,7 @@ class Machine:
         A thread count without a rate has the rate of another one, in proportion to the peaks.
         """
         rates = self.matmul_gflop_per_s.get(precision, {})
-        peaks = self.peak_gflop_per_s.get(precision, {})
+        peaks = self.peak_gflop_per_s.get(arithmetic(precision), {})
         known = rates.keys() & peaks.keys()
         if not known or threads not in peaks:
             return None

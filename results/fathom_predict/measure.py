@@ -12,6 +12,7 @@ from fathom_runs.words import plural
 
 TINY_BYTES = 4096  # at most; a call on so few data is all overhead
 DIGITS = 4
+PRODUCTS = ("matmul", "quantized_matmul")  # op types
 
 
 def machine_of(run):
@@ -129,7 +130,7 @@ def matmul_rates(run):
     """GFLOP/s of LibTorch's fastest matrix product, by precision and thread count."""
     found = {}
     for op in run.ops:
-        if op.op_type == "matmul" and op.flops:
+        if op.op_type in PRODUCTS and op.flops:
             rates = found.setdefault(op.precision, {})
             rates[op.threads] = max(gigas(sustained(op.flops, op)), rates.get(op.threads, 0))
     return found

@@ -6,6 +6,7 @@ from fathom_report.selection import step_names
 from fathom_runs import recounted
 from fathom_runs.catalogue import KEYS
 from fathom_runs.context import IDENTITY_LIST, SETTINGS_LIST, is_peak
+from fathom_runs.names import short
 from fathom_runs.peaks import differing_peaks, low_peaks
 from fathom_runs.words import disturbed_words, plural
 
@@ -30,8 +31,7 @@ def notes(run, repeated, failed):
     if failed:
         rows = plural(len(failed), "row")
         name, why = next(iter(failed.items()))
-        example = name.partition("/precision:")[0]
-        yield f"{rows} failed, for example {example}: {why}."
+        yield f"{rows} failed, for example {short(name)}: {why}."
     steps, ops = disturbed(run.steps, run.rank_steps), disturbed(run.ops, run.rank_ops)
     if words := disturbed_words(steps, ops):
         yield words
@@ -62,13 +62,12 @@ def short_profiles(run):
     ratios = (
         run.op_types.us.groupby(step_names(run.op_types)).sum() / run.steps.set_index("name").us
     ).dropna()
-    short = ratios[ratios < MIN_PROFILED]
-    if not short.empty:
-        name = short.idxmin().partition("/precision:")[0]
+    low = ratios[ratios < MIN_PROFILED]
+    if not low.empty:
         yield (
-            f"{len(short)} of {plural(len(ratios), 'profiled step')} {'is' if len(short) == 1 else 'are'} more than "
-            f"{100 * (1 - MIN_PROFILED):.0f} % shorter than the timed step, for example {name} "
-            f"({short.min():.2f} of it). "
+            f"{len(low)} of {plural(len(ratios), 'profiled step')} {'is' if len(low) == 1 else 'are'} more than "
+            f"{100 * (1 - MIN_PROFILED):.0f} % shorter than the timed step, for example {short(low.idxmin())} "
+            f"({low.min():.2f} of it). "
             "Profiling only slows a step, so the timed step was probably disturbed."
         )
 

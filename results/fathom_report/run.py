@@ -33,6 +33,7 @@ STEP = ["name", "workload", "mode", "device", "threads", "batch", "precision", "
 STEPS = [
     *STEP,
     *TIMES,
+    *("bytes", "bytes_pct_peak", "distance_to_fp32"),
     *("items_per_second", "forward_us", "backward_us", "update_us", "gpu_busy_pct"),
     *DETAILS,
     *("flops_per_step", "params", "skipped_items", "memory_peak_bytes"),
@@ -44,7 +45,14 @@ OPS = [
     *("name", "type", "op_class", "workload", "layer", "pass_"),
     *("device", "threads", "precision", "cache", "backend"),
     *TIMES,
-    *("bytes", "bytes_pct_peak", "in_steps", "calls_per_model_step", "calls_per_inference"),
+    *(
+        "bytes",
+        "bytes_pct_peak",
+        "quantization_error",
+        "in_steps",
+        "calls_per_model_step",
+        "calls_per_inference",
+    ),
     *DETAILS,
     *("create_us", "create_cached_us", "reorder_us", "workspace_bytes"),
 ]

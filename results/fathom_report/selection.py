@@ -4,6 +4,7 @@ import pandas as pd
 
 from fathom_runs.catalogue import FRAMEWORK
 from fathom_runs.names import TORCH, TORCH_PACKED, step_of
+from fathom_runs.precisions import FP32
 from fathom_runs.steps import CALLS, step_sums
 from fathom_runs.words import plural
 
@@ -23,7 +24,7 @@ def one_setting(table, threads=min):
 
 def one_backend(table):
     """Rows of one device, precision and backend, with all thread counts. Prefers the CPU, fp32 and backend torch."""
-    for column, wish in (("device", "cpu"), ("precision", "fp32"), ("backend", TORCH)):
+    for column, wish in (("device", "cpu"), ("precision", FP32), ("backend", TORCH)):
         table = table[table[column] == preferred(table[column], wish)]
     return table
 
@@ -34,7 +35,8 @@ def on_torch(table):
 
 
 def preferred(values, wish):
-    return wish if (values == wish).any() else values.mode().iloc[0]
+    """The value that is wished for, or the most frequent one."""
+    return wish if values.empty or (values == wish).any() else values.mode().iloc[0]
 
 
 def setting_words(row):
@@ -53,6 +55,13 @@ def usual_batch(table, catalogue):
         return catalogue.usual_batch(*table.loc[batches.index[0], ["workload", "mode"]], batches)
 
     return table[table.batch == table.groupby(["workload", "mode"]).batch.transform(usual)]
+
+
+def by_workload(steps):
+    """The steps, those of one workload together. A resumed run has them in another order."""
+    order = {workload: place for place, workload in enumerate(dict.fromkeys(steps.workload))}
+    place = steps.workload.map(order) + 0.5 * (steps["mode"] == "infer")
+    return steps.loc[place.sort_values(kind="stable").index]
 
 
 def without_variants(table, catalogue):

@@ -39,6 +39,38 @@ def setting(name):
     return workload, *(found.get(key) for key in ("device", "threads", "ranks", "precision"))
 
 
+def without(name, key):
+    """The name without one of its `key:value` parts."""
+    return "/".join(part for part in name.split("/") if not part.startswith(f"{key}:"))
+
+
+def common(rows):
+    """The `key:value` parts of the name that all rows share."""
+    found = [tokens(row) for row in rows]
+    if len(found) < 2:
+        return {}
+    return {
+        key: value for key, value in found[0].items() if all(one.get(key) == value for one in found)
+    }
+
+
+def title(row):
+    """Workload and mode of a step."""
+    return "/".join(row.split("/")[:2])
+
+
+def brief(row, rows):
+    """The title. If several rows share it, also the parts in which they differ."""
+    alike = [other for other in rows if title(other) == title(row)]
+    differing = in_words(row, common(alike)) if len(alike) > 1 else ""
+    return f"{title(row)}, {differing}" if differing else title(row)
+
+
+def in_words(row, left_out=()):
+    """The parts of a name in words, without those in `left_out`."""
+    return ", ".join(f"{key} {value}" for key, value in tokens(row).items() if key not in left_out)
+
+
 def short(name):
     """The name without the suffix of Google Benchmark, which is the same for all rows."""
     return name.removesuffix("/process_time/real_time")

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from fathom_runs.context import peaks, rate
+from fathom_runs.precisions import arithmetic
 
 MAX_CHANGE = 0.1  # of a measured peak; smaller differences are noise
 MIN_SCALING = 0.9  # peak of n threads, divided by n times the peak of one thread
@@ -27,7 +28,7 @@ class Roof(NamedTuple):
 
 def flops_peak(context, device, threads, precision):
     """The measured FLOP/s of a setting. None if unknown."""
-    return rate(context.get(f"peak_flops_{device}_threads{threads}_{precision}"))
+    return rate(context.get(f"peak_flops_{device}_threads{threads}_{arithmetic(precision)}"))
 
 
 def roof(context, device, threads, precision):

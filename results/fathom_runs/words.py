@@ -28,6 +28,14 @@ def time_words(us):
     return f"{us:.3g} µs"
 
 
+def size_words(size):
+    """A number of bytes with three digits, in GB, MB or kB."""
+    for unit, name in ((1e9, "GB"), (1e6, "MB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size / 1e3:.3g} kB"
+
+
 def percent(value):
     return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.1f} %"
 

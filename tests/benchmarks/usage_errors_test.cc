@@ -42,7 +42,7 @@ const std::vector<WrongUsage> kWrongUsages{
     {{"--fathom_seed=18446744073709551616"}, "expected an integer from 0 to 2^64 - 1"},
     {{"--fathom_limit_seconds=0"}, "--fathom_limit_seconds: found 0, expected a number above"},
     {{"--fathom_rank_seconds=1e300"}, "--fathom_rank_seconds: found 1e300, expected a number"},
-    {{"--fathom_precision=fp64"}, "fp64 not in {fp32,tf32,bf16,fp16}"},
+    {{"--fathom_precision=fp64"}, "fp64 not in {fp32,tf32,bf16,fp16,int8,int8w,int4w,q8_0,q4_0}"},
     {{"--fathom_device=cpu", "--fathom_precision=tf32"}, "expected fp32, bf16 or fp16"},
     {{"--fathom_cache=warm"}, "warm not in {hot,cold}"},
     {{"--fathom_mkl=fast"}, "fast not in {stock,native}"},

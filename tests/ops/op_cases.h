@@ -37,6 +37,13 @@ inline std::unique_ptr<Op> make_op(const Case& one) {
   return make_op(one.type, one.pass, one.fields);
 }
 
+/// The precisions of an op's rows on the CPU.
+inline std::vector<fixtures::Precision> precisions(const Op& op) {
+  using enum fixtures::Precision;
+  const auto only = op.only_precision();
+  return only ? std::vector{*only} : std::vector{kFp32, kBf16, kFp16};
+}
+
 /// The first output of an op in float64, flattened. `in` gets the inputs.
 inline at::Tensor exact(const char* type, Pass pass, const char* fields, Tensors* in) {
   const auto op = make_op(type, pass, fields);

@@ -38,10 +38,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, OpContract, testing::ValuesIn(op_cases()),
                          [](const auto& one) { return case_name(one.param); });
 
 TEST_P(OpContract, AcceptsItsResultsAndRejectsWrongElements) {
-  for (const auto& [type, precision] :
-       {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16},
-        std::pair{at::kHalf, Precision::kFp16}}) {
-    const auto [before, outputs] = run(type);
+  for (const auto precision : precisions(*op_)) {
+    const auto [before, outputs] = run(scalar_type(precision));
     EXPECT_NO_THROW(op_->check(before, outputs, precision)) << name(precision);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       Tensors wrong = outputs;
@@ -62,10 +60,8 @@ TEST_P(OpContract, AcceptsItsResultsAndRejectsWrongElements) {
 TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
   const auto backends = op_->backends();
   const bool native = std::count(backends.begin(), backends.end(), Backend::kNative) > 0;
-  for (const auto& [type, precision] :
-       {std::pair{at::kFloat, Precision::kFp32}, std::pair{at::kBFloat16, Precision::kBf16},
-        std::pair{at::kHalf, Precision::kFp16}}) {
-    const Tensors inputs = converted(op_->inputs(7), type, at::kCPU);
+  for (const auto precision : precisions(*op_)) {
+    const Tensors inputs = converted(op_->inputs(7), scalar_type(precision), at::kCPU);
     const Tensors before = cloned(inputs);
     const Call call = op_->native(inputs);
     ASSERT_EQ(call != nullptr, native);
@@ -78,7 +74,7 @@ TEST_P(OpContract, AcceptsTheResultsOfOurOwnKernels) {
 TEST_P(OpContract, AcceptsTheResultsOfVendors) {
   for (const Backend backend : op_->backends()) {
     if (!is_vendor(backend)) continue;
-    for (const auto precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+    for (const auto precision : precisions(*op_)) {
       if (!is_here(backend, *op_type(GetParam().type), fixtures::Device::kCpu, precision)) continue;
       const Tensors inputs = converted(op_->inputs(7), scalar_type(precision), at::kCPU);
       const auto [outputs, implementation] = vendor_results(backend, *op_, inputs, precision);
@@ -118,7 +114,8 @@ TEST_P(OpContract, DrawsTheSameInputsOfASeed) {
   const Tensors again = op_->inputs(5);
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_TRUE(first[i].equal(again[i])) << "input " << i;
-    EXPECT_TRUE(first[i].scalar_type() == at::kFloat || first[i].scalar_type() == at::kLong);
+    // The conversion to a precision's type leaves only whole numbers.
+    EXPECT_TRUE(first[i].scalar_type() == at::kFloat || !first[i].is_floating_point());
   }
 }
 

@@ -221,6 +221,8 @@ def everything():
         for row in made_up_backends.on_all(step(workload, mode, threads=8, profile=False))
     ]
     other += made_up_ranks.rows(PROFILES)
+    steps = step("vgg", "infer", threads=8, profile=False)
+    other += made_up_backends.in_format("int8", steps, 0.4, distance_to_fp32=0.01)
     options = {"threads": (1, 2, 4, 8), "scales": (0.5, 1, 2)}
     return document(**options, gpu=True, memory=True, cold=True, extra=other)
 

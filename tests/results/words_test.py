@@ -25,6 +25,11 @@ def test_times_have_units(us, text):
     assert words.time_words(us) == text
 
 
+@pytest.mark.parametrize("size, text", [(500, "0.5 kB"), (1.5e6, "1.5 MB"), (2e9, "2 GB")])
+def test_sizes_have_units(size, text):
+    assert words.size_words(size) == text
+
+
 @pytest.mark.parametrize(
     "steps, ops, start",
     [

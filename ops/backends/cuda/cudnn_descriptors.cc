@@ -38,6 +38,12 @@ cudnnDataType_t data_type(Element element) {
       return CUDNN_DATA_BFLOAT16;
     case Element::kFp16:
       return CUDNN_DATA_HALF;
+    case Element::kU8:
+      return CUDNN_DATA_UINT8;
+    case Element::kS8:
+      return CUDNN_DATA_INT8;
+    case Element::kS32:
+      return CUDNN_DATA_INT32;
   }
   return CUDNN_DATA_FLOAT;
 }

@@ -56,12 +56,16 @@ Memory workspace(std::size_t bytes) {
 std::size_t element_bytes(Element element) {
   switch (element) {
     case Element::kFp32:
+    case Element::kS32:
       return 4;
     case Element::kFp64:
       return 8;
     case Element::kBf16:
     case Element::kFp16:
       return 2;
+    case Element::kU8:
+    case Element::kS8:
+      return 1;
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "ops/backends/onednn/image_layout.h"
 #include "ops/backends/onednn/kernels.h"
+#include "ops/backends/onednn/quantization.h"
 
 namespace fathom::ops::onednn {
 namespace {
@@ -44,10 +45,10 @@ ConvolutionProblem exchanged(ConvolutionProblem problem) {
   return problem;
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
-  if (gains_by_exchange(problem)) return make(exchanged(problem));
+/// `attributes` and `memories` are those of a forward pass.
+std::unique_ptr<Kernel> make_convolution(const ConvolutionProblem& problem,
+                                         const dnnl::primitive_attr& attributes,
+                                         const Primitive::Memories& memories) {
   const Buffer& x = problem.x;
   const Buffer& w = problem.w;
   const Buffer& y = problem.y;
@@ -70,12 +71,13 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
   const auto forward = [&] {
     return dnnl::convolution_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training,
                                                      direct, x_layout, any_w, plain_bias, y_layout,
-                                                     strides, dilations, before, after);
+                                                     strides, dilations, before, after, attributes);
   };
   if (problem.writes == Writes::kY) {
     std::vector<Argument> inputs{{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w, plain_w}};
     if (bias) inputs.emplace_back(DNNL_ARG_BIAS, *bias);
-    return std::make_unique<Primitive>(forward, inputs, std::vector<Argument>{{DNNL_ARG_DST, y}});
+    return std::make_unique<Primitive>(forward, inputs, std::vector<Argument>{{DNNL_ARG_DST, y}},
+                                       memories);
   }
   if (problem.writes == Writes::kX) {
     return std::make_unique<Primitive>(
@@ -96,6 +98,19 @@ std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
             after, forward());
       },
       std::vector<Argument>{{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}}, outputs);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make(const ConvolutionProblem& problem) {
+  return make_convolution(gains_by_exchange(problem) ? exchanged(problem) : problem, {}, {});
+}
+
+std::unique_ptr<Kernel> make(const QuantizedConvolutionProblem& problem) {
+  // oneDNN's weights have a dimension for the groups before that of the channels.
+  const int channels = problem.convolution.groups > 1 ? 3 : 1;
+  const Quantization how(problem.quantization, channels);
+  return make_convolution(problem.convolution, how.attributes, how.memories);
 }
 
 }  // namespace fathom::ops::onednn

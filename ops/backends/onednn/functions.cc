@@ -23,6 +23,9 @@ bool supports(Element element) {
   static const bool fp16 = tried(dnnl::memory::data_type::f16);
   switch (element) {
     case Element::kFp32:
+    case Element::kU8:
+    case Element::kS8:
+    case Element::kS32:
       return true;
     case Element::kFp64:
       return false;

@@ -10,6 +10,8 @@ namespace fathom::ops::onednn {
 // One file per primitive, or per few similar ones. They throw dnnl::error.
 std::unique_ptr<Kernel> make(const MatmulProblem& problem);
 std::unique_ptr<Kernel> make(const ConvolutionProblem& problem);
+std::unique_ptr<Kernel> make(const QuantizedMatmulProblem& problem);
+std::unique_ptr<Kernel> make(const QuantizedConvolutionProblem& problem);
 std::unique_ptr<Kernel> make(const PoolProblem& problem);
 std::unique_ptr<Kernel> make(const UpsampleProblem& problem);
 std::unique_ptr<Kernel> make(const ResponseNormProblem& problem);

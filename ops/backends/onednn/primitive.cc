@@ -15,8 +15,20 @@ double us_since(Clock::time_point begin) {
 }
 
 memory::data_type data_type(Element element) {
-  if (element == Element::kFp16) return memory::data_type::f16;
-  return element == Element::kBf16 ? memory::data_type::bf16 : memory::data_type::f32;
+  switch (element) {
+    case Element::kBf16:
+      return memory::data_type::bf16;
+    case Element::kFp16:
+      return memory::data_type::f16;
+    case Element::kU8:
+      return memory::data_type::u8;
+    case Element::kS8:
+      return memory::data_type::s8;
+    case Element::kS32:
+      return memory::data_type::s32;
+    default:
+      return memory::data_type::f32;
+  }
 }
 
 /// Creates a primitive and adds the time that it takes to `us`.

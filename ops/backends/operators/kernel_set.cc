@@ -34,8 +34,14 @@ std::shared_ptr<KernelSet> tuned_kernels(Device device) {
   if (device == Device::kCpu) {
     all = native_operators();
     for (auto& one : onednn_operators()) all.push_back(one);
+    for (auto& one : quantized_operators(/*with_native=*/true)) all.push_back(one);
   }
   return std::make_shared<ReplacedKernels>("tuned", device, std::move(all), Choice::kFastest);
+}
+
+std::shared_ptr<KernelSet> torch_quantized_kernels() {
+  return std::make_shared<ReplacedKernels>(
+      "torch", Device::kCpu, quantized_operators(/*with_native=*/false), Choice::kFirst);
 }
 
 void without_replacement_warning(const std::function<void()>& registrations) {

@@ -69,6 +69,9 @@ std::shared_ptr<KernelSet> onednn_kernels();
 /// are the fastest of cuDNN's.
 std::shared_ptr<KernelSet> tuned_kernels(fixtures::Device device);
 
+/// LibTorch's kernels of the QuantizedLayers of the process, on the CPU; backend:torch runs them.
+std::shared_ptr<KernelSet> torch_quantized_kernels();
+
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.
 void without_replacement_warning(const std::function<void()>& registrations);
 

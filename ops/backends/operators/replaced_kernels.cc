@@ -3,6 +3,7 @@
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <torch/csrc/jit/frontend/function_schema_parser.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -53,7 +54,8 @@ class ReplacedKernels::Operator final : public c10::OperatorKernel {
       : set_(set),
         name_(name),
         libtorch_(c10::Dispatcher::singleton()
-                      .findSchemaOrThrow(("aten::" + name).c_str(), "")
+                      .findSchema(torch::jit::parseName("aten::" + name))
+                      .value()
                       .getComputedKernelForDispatchKey(c10::DispatchKey::CPU)),
         replacements_(std::move(replacements)),
         chooses_(set.chooses() && forward() == nullptr),
@@ -119,7 +121,7 @@ class ReplacedKernels::Operator final : public c10::OperatorKernel {
         calls.kept.erase(kernel);
         return true;
       });
-      is_replaced_ = is_replaced_ || calls.chosen->kernel != backend(kLibTorch);
+      is_replaced_ = is_replaced_ || calls.claimed || calls.chosen->kernel != backend(kLibTorch);
     }
   }
 
@@ -134,26 +136,42 @@ class ReplacedKernels::Operator final : public c10::OperatorKernel {
     TimedKernels kernels;
     std::map<int, KeptPointer> kept = {};  ///< by kernel
     bool timed = false;                    ///< until the choice ends
+    bool claimed = false;                  ///< by replacements: LibTorch's kernel is none of them
     ChosenKernel* chosen = nullptr;
     std::map<int, int64_t> counts = {};  ///< of calls, by round
   };
 
   Calls& calls_with(Arguments in) {
-    const auto [place, added] = calls_.try_emplace(key_of(in));
+    const bool claimed = claims(in);
+    CallKey key = key_of(in);
+    key.push_back(claimed ? 1 : 0);
+    const auto [place, added] = calls_.try_emplace(std::move(key));
     Calls& calls = place->second;
     if (!added) return calls;
+    calls.claimed = claimed;
     if (chooses_ && recorded_) {
       take_recorded(in, calls);
-    } else if (!chooses_ || !set_.ended_) {
-      for (int i = 0; i < std::ssize(replacements_); ++i) calls.kernels.add(i);
-      calls.timed = chooses_;
+    } else if (claimed || !chooses_ || !set_.ended_) {
+      for (int i = 0; i < std::ssize(replacements_); ++i) {
+        if (claims(i) == claimed) calls.kernels.add(i);
+      }
+      calls.timed = chooses_ && !set_.ended_;
     }
     if (calls.timed) {
       calls.chosen = &set_.kernels_.emplace_back(
           ChosenKernel{.op = name_, .call = text_of(in), .kernel = "torch"});
     }
-    calls.kernels.add(kLibTorch);
+    if (!claimed) calls.kernels.add(kLibTorch);
     return calls;
+  }
+
+  bool claims(int kernel) const { return replacement(kernel).claims != nullptr; }
+
+  /// Whether replacements claim a call.
+  bool claims(Arguments in) const {
+    return std::ranges::any_of(replacements_, [&](const Replacement& one) {
+      return one.claims != nullptr && one.claims(in);
+    });
   }
 
   void take_recorded(Arguments in, Calls& calls) const {
@@ -161,9 +179,9 @@ class ReplacedKernels::Operator final : public c10::OperatorKernel {
     for (const auto& one : *recorded_) {
       if (one.call != call) continue;
       calls.chosen = &set_.kernels_.emplace_back(one);
-      if (one.kernel == "torch") return;
+      if (one.kernel == "torch" && !calls.claimed) return;
       for (int i = 0; i < std::ssize(replacements_); ++i) {
-        if (one.kernel == backend(i)) calls.kernels.add(i);
+        if (claims(i) == calls.claimed && one.kernel == backend(i)) calls.kernels.add(i);
       }
       if (!calls.kernels.empty()) return;
       throw std::runtime_error("the recorded choice runs " + name_ + " on '" + one.kernel +

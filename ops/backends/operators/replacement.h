@@ -24,12 +24,14 @@ using Attempt = std::optional<Results> (*)(Arguments in, KeptPointer& kept);
 
 /// A kernel in place of LibTorch's on the CPU.
 struct Replacement {
-  const char* op;  ///< the operator without "aten::", of the overload without a name
+  const char* op;  ///< the operator without "aten::", as "mm" or "mm.out"
   Attempt run;
   /// Of a gradient: the operator of the forward pass whose results only a gradient of the same
   /// backend can read. Null: there is none.
   const char* forward = nullptr;
   const char* backend = "";  ///< whose kernel it is, as "onednn"
+  /// Whether a call must run on one of the replacements that claim it. Null: it claims none.
+  bool (*claims)(Arguments in) = nullptr;
 };
 
 namespace onednn {
@@ -40,5 +42,9 @@ std::vector<Replacement> operators();
 /// This project's: products of few rows, such as a language model's decoding runs, and attention of
 /// one query.
 std::vector<Replacement> native_operators();
+
+/// Those of the QuantizedLayers of this process, which claim their calls: on LibTorch's kernels
+/// and, `with_native`, with ours.
+std::vector<Replacement> quantized_operators(bool with_native);
 
 }  // namespace fathom::ops

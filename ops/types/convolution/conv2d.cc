@@ -13,114 +13,13 @@
 #include "ops/core/random_inputs.h"
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/convolution_double_backward.h"
+#include "ops/types/convolution/conv2d_shape.h"
 
 namespace fathom::ops {
 namespace {
 
-/// A convolution of [batch, in_channels, H, W] with [out_channels, in_channels / groups, R, S].
-struct Conv2dShape {
-  int64_t batch;
-  int64_t in_channels;
-  int64_t out_channels;
-  Pair image;
-  Pair kernel;
-  Pair stride;
-  Pair padding;
-  Pair dilation;
-  int64_t groups;
-  bool bias;
-
-  void visit(Fields& fields) {
-    fields.extent("n", batch);
-    fields.extent("c", in_channels);
-    fields.extent("k", out_channels);
-    fields.pair("image", image, 1);
-    fields.pair("kernel", kernel, 1);
-    fields.pair("stride", stride, 1, {1, 1});
-    fields.pair("padding", padding, 0, {0, 0});
-    fields.pair("dilation", dilation, 1, {1, 1});
-    fields.extent("groups", groups, 1);
-    fields.require(in_channels % groups == 0 && out_channels % groups == 0,
-                   "\"groups\" is " + std::to_string(groups) + ", expected a divisor of c and k");
-    for (const std::size_t axis : {0U, 1U}) {
-      const int64_t reach = dilation[axis] * (kernel[axis] - 1) + 1;
-      fields.require(reach <= image[axis] + 2 * padding[axis],
-                     "\"kernel\" is larger than the padded image");
-    }
-    fields.flag("bias", bias);
-  }
-};
-
-int64_t output_extent(const Conv2dShape& shape, std::size_t axis) {
-  const int64_t reach = shape.dilation[axis] * (shape.kernel[axis] - 1) + 1;
-  return (shape.image[axis] + 2 * shape.padding[axis] - reach) / shape.stride[axis] + 1;
-}
-
-/// The sum of floor((a · i + b) / m) over 0 <= i < n, modulo 2^64, by Euclid's algorithm.
-uint64_t sum_of_quotients(uint64_t n, uint64_t a, uint64_t b, uint64_t m) {
-  uint64_t sum = 0;
-  for (;;) {
-    const uint64_t pairs = n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
-    sum += pairs * (a / m) + n * (b / m);
-    const uint64_t end = a % m * n + b % m;
-    if (end < m) return sum;
-    // The rest counts the points below a line, which are summed by rows instead of columns.
-    n = end / m;
-    b = end % m;
-    m = std::exchange(a, m) % m;
-  }
-}
-
-/// The number of pairs of an output position and a tap before `place` of the padded image, along
-/// one axis, modulo 2^64. It looks at no tap by itself, because a mistyped kernel has too many.
-uint64_t taps_before(const Conv2dShape& shape, std::size_t axis, int64_t place) {
-  const int64_t stride = shape.stride[axis];
-  const int64_t dilation = shape.dilation[axis];
-  const int64_t outputs = output_extent(shape, axis);
-  // The number of taps that lie before `place` in at least `count` output positions.
-  const auto taps_of = [&](int64_t count) {
-    const int64_t room = place - (count - 1) * stride;
-    return room < 1 ? 0 : std::min((room - 1) / dilation + 1, shape.kernel[axis]);
-  };
-  const int64_t of_all = taps_of(outputs);
-  const int64_t of_some = taps_of(1);
-  // Tap t lies there in ceil((place - t · dilation) / stride) of them. Counts from the last tap on.
-  const int64_t last = place - (of_some - 1) * dilation;
-  const auto rest = static_cast<uint64_t>(of_some - of_all);
-  return static_cast<uint64_t>(of_all) * static_cast<uint64_t>(outputs) +
-         sum_of_quotients(rest, static_cast<uint64_t>(dilation),
-                          static_cast<uint64_t>(last + stride - 1), static_cast<uint64_t>(stride));
-}
-
-/// The number of pairs of an output position and a tap inside the image, along one axis.
-double inside_taps(const Conv2dShape& shape, std::size_t axis) {
-  const int64_t begin = shape.padding[axis];
-  const int64_t end = begin + shape.image[axis];
-  return static_cast<double>(taps_before(shape, axis, end) - taps_before(shape, axis, begin));
-}
-
-/// Multiply-adds per tap position: one for each image and each connected pair of channels.
-double channel_macs(const Conv2dShape& shape) {
-  return elements({shape.batch, shape.out_channels, shape.in_channels}) /
-         static_cast<double>(shape.groups);
-}
-
-/// FLOPs of one pass; taps that fall on padding don't count (benchdnn's rule).
-double flops(const Conv2dShape& shape) {
-  return 2 * channel_macs(shape) * inside_taps(shape, 0) * inside_taps(shape, 1);
-}
-
-/// Multiply-adds of one pass, padding counted.
-double macs(const Conv2dShape& shape) {
-  return channel_macs(shape) * elements({output_extent(shape, 0), output_extent(shape, 1),
-                                         shape.kernel[0], shape.kernel[1]});
-}
-
 /// Of the gradients {dg, dx, dw} of dx and dw, those that a double backward pass gives.
 constexpr std::array<bool, 3> kWantsBoth{true, false, true};
-
-/// {height, width} of y.
-Pair output(const Conv2dShape& shape) { return {output_extent(shape, 0), output_extent(shape, 1)}; }
 
 /// Forward: {x [N, C, H, W], weight [K, C / groups, R, S]} or {x, weight, bias [K]} gives
 /// {y [N, K, P, Q]}. Gradients: {x, weight, g}, with g of the shape of y, gives {dx} (dgrad), or
@@ -131,29 +30,28 @@ class Conv2d final : public Op {
   Conv2d(const Conv2dShape& shape, Pass pass) : shape_(shape), pass_(pass) {}
 
   Cost cost(fixtures::Precision precision) const override {
-    const auto [height, width] = output(shape_);
-    const double x = elements({shape_.batch, shape_.in_channels, shape_.image[0], shape_.image[1]});
-    const double w = elements(weight_sizes());
+    const auto [height, width] = shape_.output();
+    const double x = elements(shape_.input());
+    const double w = elements(shape_.weight());
     const double y = elements({shape_.batch, shape_.out_channels, height, width});
     if (pass_ == Pass::kDoubleBackward) {  // reads ddx, w and g, and writes dg and dw
-      return {.flops = 2 * flops(shape_),
+      return {.flops = 2 * shape_.flops(),
               .bytes = element_bytes(precision) * (x + 2 * w + 2 * y),
-              .macs = 2 * macs(shape_)};
+              .macs = 2 * shape_.macs()};
     }
     // Each other pass reads two of x, w and y and writes the third. dgrad does not use the bias.
     const double b =
         shape_.bias && pass_ != Pass::kDgrad ? static_cast<double>(shape_.out_channels) : 0.0;
-    return {.flops = flops(shape_),
+    return {.flops = shape_.flops(),
             .bytes = element_bytes(precision) * (x + w + y + b),
-            .macs = macs(shape_)};
+            .macs = shape_.macs()};
   }
 
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draws(seed);
-    const auto [height, width] = output(shape_);
-    const auto weights = weight_sizes();
-    const std::array<int64_t, 4> image{shape_.batch, shape_.in_channels, shape_.image[0],
-                                       shape_.image[1]};
+    const auto [height, width] = shape_.output();
+    const auto weights = shape_.weight();
+    const auto image = shape_.input();
     Tensors made{draws.normal(image), draws.weight(weights, weights[1] * weights[2] * weights[3])};
     if (pass_ != Pass::kForward) {
       made.push_back(draws.normal({shape_.batch, shape_.out_channels, height, width}));
@@ -243,11 +141,6 @@ class Conv2d final : public Op {
   }
 
  private:
-  std::array<int64_t, 4> weight_sizes() const {
-    return {shape_.out_channels, shape_.in_channels / shape_.groups, shape_.kernel[0],
-            shape_.kernel[1]};
-  }
-
   Conv2dShape shape_;
   Pass pass_;
 };

@@ -5,7 +5,8 @@ from fathom_page.figure import Figure, Missing
 from fathom_page.hints import STEPS
 from fathom_report import laws
 from fathom_report.hints import command
-from fathom_report.selection import on_torch, usual_batch, without_variants
+from fathom_report.selection import on_torch, preferred, usual_batch, without_variants
+from fathom_runs.precisions import FP32
 from fathom_runs.words import factor, percent, plural, ranged
 
 NAME = ("fathom-5", "Training and inference, CPU and GPU", "Fathom, Fig. 5")
@@ -25,7 +26,8 @@ def figure(run):
 
 def relative_times(steps, catalogue):
     """Times of steps relative to the training step on one CPU thread: one thread, the most threads, and a GPU."""
-    steps = on_torch(steps[(steps.precision == "fp32") & (steps.us > 0)])
+    steps = on_torch(steps[steps.us > 0])
+    steps = steps[steps.precision == preferred(steps.precision, FP32)]
     steps = usual_batch(without_variants(steps, catalogue), catalogue)
     base = steps[(steps.device == "cpu") & (steps.threads == 1) & (steps["mode"] == "train")]
     unit = base.set_index("workload").us
@@ -33,7 +35,7 @@ def relative_times(steps, catalogue):
     on_cpu = steps.device == "cpu"
     most = steps[on_cpu].groupby(["workload", "mode"]).threads.transform("max")
     ends = ~on_cpu | (steps.threads == 1) | (steps.threads == most.reindex(steps.index))
-    data = steps[ends][["workload", "mode", "device", "threads", "batch", "us"]]
+    data = steps[ends][["workload", "mode", "device", "threads", "batch", "precision", "us"]]
     return data.assign(relative=data.us / data.workload.map(unit)).reset_index(drop=True)
 
 
@@ -67,7 +69,7 @@ def sentence(data):
             for what, gain in (("training", train), ("inference", (infer / base).dropna()))
             if not gain.empty
         )
-    return "; ".join(parts) + ". Setting: fp32."
+    return f"{'; '.join(parts)}. Setting: {data.precision.iloc[0]}."
 
 
 def with_batches(workload, sizes):

@@ -8,6 +8,7 @@ from fathom_page.hints import STEPS
 from fathom_report import laws
 from fathom_report.hints import command
 from fathom_report.selection import (
+    by_workload,
     fastest_rows,
     of_setting,
     of_step,
@@ -70,13 +71,6 @@ def times(run):
     return pd.DataFrame(rows), words
 
 
-def by_workload(steps):
-    """The steps, those of one workload together. A resumed run has them in another order."""
-    order = {workload: place for place, workload in enumerate(dict.fromkeys(steps.workload))}
-    place = steps.workload.map(order) + 0.5 * (steps["mode"] == "infer")
-    return steps.loc[place.sort_values(kind="stable").index]
-
-
 def in_order(names):
     """Backends in the order of the figure: the known ones, then those of users."""
     return [*(one for one in KNOWN if one in set(names)), *sorted(set(names) - set(KNOWN))]
@@ -119,7 +113,7 @@ def backends(data):
 
 
 def sentence(data, words):
-    parts = [backend_words(one, shares(data, one)) for one in backends(data)]
+    parts = [share_words(f"On {one}", shares(data, one), "on torch") for one in backends(data)]
     ops, limits = shares(data, OPS), shares(data, LIMIT)
     if not ops.empty:
         parts.append(
@@ -139,14 +133,14 @@ def sentence(data, words):
     return f"{'. '.join(parts)}. Setting: {words}."
 
 
-def backend_words(backend, found):
-    """A sentence about the steps on one backend."""
+def share_words(place, found, base):
+    """A sentence about the times of steps at one place, in percent of those at the base."""
     if len(found) == 1:
-        return f"On {backend}, {found.index[0]} takes {percent(found.iloc[0])} of its time on torch"
+        return f"{place}, {found.index[0]} takes {percent(found.iloc[0])} of its time {base}"
     mean = percent(laws.geometric_mean(found))
     return (
-        f"On {backend}, {plural(len(found), 'step')} take {mean} of their time on torch "
-        f"(geometric mean): {ranged(found)}"
+        f"{place}, {plural(len(found), 'step')} take {mean} of their time {base} (geometric mean): "
+        f"{ranged(found)}"
     )
 
 

@@ -6,6 +6,7 @@ import made_up_run as made_up
 import numpy as np
 import pandas as pd
 import pytest
+from made_up_backends import in_format
 from made_up_pair import OTHER, document, write
 
 from scipy import stats
@@ -14,6 +15,7 @@ from fathom_compare import headroom, interval, notes, op_shares, op_types, roofs
 from fathom_compare import speedup
 from fathom_compare.means import means, op_means, sentences
 from fathom_compare.pairs import compare
+from fathom_compare.selection import by_setting
 from fathom_page.figure import Missing
 from fathom_runs.peaks import Roof
 
@@ -86,6 +88,16 @@ def test_means_leave_out_variants_and_other_batches(tmp_path):
     )
     assert means(found).speedup.to_numpy() == pytest.approx(2)
     assert len(found.steps) == 21
+
+
+def test_settings_are_in_the_order_of_the_formats(tmp_path):
+    steps = made_up.step("vgg", profile=False)
+    formats = ["int8w", "q4_0", "fp6", "bf16", "fp16"]
+    rows = [one for name in formats for one in in_format(name, steps, 0.5)]
+    documents = [document(extra=rows, workloads=("vgg",), **more) for more in ({}, OTHER)]
+    found = [words for words, _ in by_setting(pair(tmp_path, *documents).steps)]
+    order = ["bf16", "fp16", "int8w", "q4_0", "fp6"]
+    assert found == ["CPU, 1 thread", *(f"CPU, 1 thread, {one}" for one in order)]
 
 
 def test_the_mean_of_ops_is_over_the_shapes_of_a_type(tmp_path):

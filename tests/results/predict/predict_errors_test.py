@@ -109,15 +109,14 @@ def test_peaks_are_those_of_another_run_of_the_machine(tmp_path):
     }
 
 
-def test_a_run_without_a_thread_count_gives_no_peaks_to_one_with_it(tmp_path):
+@pytest.mark.parametrize("setting", ["threads2_fp32", "threads1_int8"])
+def test_a_run_gives_no_peaks_to_one_with_more_of_them(tmp_path, setting):
     recorded(tmp_path, "here", 3000)
     recorded(tmp_path, "there", 3000, "run.json")
     path = recorded(tmp_path, "there", 3000, "two.json")
     text = path.read_text()
     peak = '"peak_flops_cpu_threads1_fp32":'
-    path.write_text(
-        text.replace(peak, f'"peak_flops_cpu_threads2_fp32": "200 GFLOP/s, loop", {peak}')
-    )
+    path.write_text(text.replace(peak, f'"peak_flops_cpu_{setting}": "200 GFLOP/s, loop", {peak}'))
     found = errors.measure(tmp_path).peaks_of
     assert (found["there/two.json"], found["there/run.json"]) == (
         "there/two.json",

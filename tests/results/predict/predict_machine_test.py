@@ -56,6 +56,14 @@ def test_the_rate_of_products_is_that_of_the_fastest_one_by_its_mean_time(tmp_pa
     assert made(tmp_path, rows).matmul_gflop_per_s == {"fp32": {1: 80}}
 
 
+def test_products_of_quantised_numbers_have_the_rate_of_their_format(tmp_path):
+    product = op("quantized_matmul", 1000, gflop=0.3)
+    name = product["name"].replace("precision:fp32", "precision:int8")
+    rows = [*TINY, op("matmul", 1000, gflop=0.08), product | {"name": name, "run_name": name}]
+    rates = made(tmp_path, rows).matmul_gflop_per_s
+    assert rates == {"fp32": {1: 80}, "int8": {1: 300}}
+
+
 def test_the_bandwidth_of_the_cache_is_that_of_ops_whose_bytes_lie_in_it(tmp_path):
     rows = [*TINY, op("relu", 100, size=4e6, layer="second"), op("add", 100, size=16e6)]
     rows += [op("mul", 1, size=MIB, layer="second"), op("mul", 1, size=17 * MIB, layer="third")]

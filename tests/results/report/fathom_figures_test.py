@@ -2,6 +2,7 @@
 
 import made_up_run as made_up
 import pytest
+from made_up_backends import in_format
 from made_up_figures import everything, figures, folder, load, of
 
 from fathom_page import palette
@@ -129,6 +130,13 @@ def test_a_missing_gpu_is_mentioned(folder, everything):
         "the speedup of training on the GPU over one CPU thread is 10 (all 5)"
         in everything["fathom-5"].sentence
     )
+
+
+def test_a_run_without_fp32_has_figure_5_in_its_own_format(folder):
+    steps = made_up.step("vgg", profile=False) + made_up.step("vgg", "infer", profile=False)
+    document = {"context": made_up.context(), "benchmarks": in_format("bf16", steps, 0.5)}
+    figure = figures(load(folder, document))["fathom-5"]
+    assert set(figure.data.precision) == {"bf16"} and figure.sentence.endswith("Setting: bf16.")
 
 
 def test_figures_5_and_6_say_which_steps_their_speedups_are_of(everything):

@@ -126,12 +126,15 @@ def test_rows_that_failed_are_named_at_the_top(tmp_path):
     measured = document["benchmarks"][0]["run_name"]
     failures = [
         {"name": measured, "reason": "in an earlier run"},
-        {"name": "vgg/train/device:cpu/precision:fp32/backend:torch", "reason": "no memory"},
+        {"name": "vgg/infer/device:cpu/precision:int4w/backend:torch", "reason": "no memory"},
     ]
     (tmp_path / "run.json.errors.jsonl").write_text("\n".join(map(json.dumps, failures)))
     assert report(run, "-o", tmp_path / "report.html").returncode == 0
     page = (tmp_path / "report.html").read_text()
-    assert "1 row failed, for example vgg/train/device:cpu: no memory." in page
+    assert (
+        "1 row failed, for example vgg/infer/device:cpu/precision:int4w/backend:torch: no memory."
+        in page
+    )
 
 
 def test_a_folder_is_refused(tmp_path, monkeypatch):

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "fixtures/machine/precision.h"
+#include "ops/core/random_inputs.h"
+#include "ops/kernels/quantized/activations.h"
+#include "ops/kernels/quantized/weight_codes.h"
+
+namespace fathom::ops {
+
+/// The values of the field "format": the names of the quantised precisions.
+inline constexpr std::array<std::string_view, 5> kWeightFormats{"int8", "int8w", "int4w", "q8_0",
+                                                                "q4_0"};
+
+/// The precision of such a value.
+fixtures::Precision format_precision(std::string_view format);
+
+/// Of the activations that a quantised op draws: their codes lie around a zero that is not in the
+/// middle of the range.
+inline constexpr ActivationCodes kDrawnCodes{.scale = 1.0 / 32, .zero = 119};
+
+/// Random weights [n, k] in a precision's format, in bits with which sums are exact here. The first
+/// outputs have all codes at one end of the range, where sums in 16 bits saturate.
+WeightCodes drawn_weight(RandomInputs& draws, int64_t n, int64_t k, fixtures::Precision precision);
+
+/// Activations [rows, ...] in uint8. Half of the first row are the largest code.
+at::Tensor drawn_activations(RandomInputs& draws, at::IntArrayRef sizes);
+
+/// Real numbers of their codes, in the type of `like`.
+at::Tensor real(const at::Tensor& codes, const at::Tensor& like);
+
+/// The root mean square of `found` - `exact` relative to that of `exact`.
+double relative_distance(const at::Tensor& found, const at::Tensor& exact);
+
+}  // namespace fathom::ops

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "fixtures/machine/precision.h"
+#include "ops/types/shapes.h"
+
+namespace fathom::ops {
+
+/// The ops that an inference step of a network runs in a quantised precision instead of the linear
+/// layers and convolutions among `rows`, which are those of its step in fp32. A network without
+/// convolutions is taken for one of language: in int8 it has a scale for each token, and only it
+/// has weights alone in a format. Empty where nothing is quantised.
+std::vector<ShapeRow> quantized_rows(const std::vector<ShapeRow>& rows,
+                                     fixtures::Precision precision);
+
+}  // namespace fathom::ops
