@@ -115,7 +115,7 @@ TEST(PackedLinear, EqualsTheProductOfTheDequantizedWeight) {
 }
 
 TEST(PackedLinear, TakesScalesInParts) {
-  constexpr int64_t kColumns = 32 * 1031;  // more groups than it converts at a time
+  constexpr int64_t kColumns = 32L * 1031;  // more groups than it converts at a time
   const WeightCodes weight = quantized(at::randn({2, kColumns}), kInt4w);
   EXPECT_LT(packed_error(at::randn({3, kColumns}), weight, at::randn({2})), 2e-6);
 }

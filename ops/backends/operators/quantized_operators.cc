@@ -1,3 +1,6 @@
+#include <array>
+#include <cstddef>
+
 #include "ops/backends/operators/replacement.h"
 #include "ops/core/call_args.h"
 #include "ops/kernels/quantized/quantized_layers.h"
@@ -9,27 +12,24 @@ std::optional<at::Tensor> optional(const c10::IValue& value) {
   return given(value) ? std::optional(value.toTensor()) : std::nullopt;
 }
 
-template <const char* const& op>
-bool claims(Arguments in) {
-  return quantized_layer(op, in) != nullptr;
-}
+enum Operator : std::size_t { kMm, kMmOut, kAddmm, kAddmmOut, kConvolution };
+constexpr std::array kNames{"mm", "mm.out", "addmm", "addmm.out", "convolution"};
 
-constexpr const char* kMm = "mm";
-constexpr const char* kMmOut = "mm.out";
-constexpr const char* kAddmm = "addmm";
-constexpr const char* kAddmmOut = "addmm.out";
-constexpr const char* kConvolution = "convolution";
+template <Operator op>
+QuantizedLayer* layer(Arguments in) {
+  return quantized_layer(kNames[op], in);
+}
 
 /// mm(x, weight), the weight as [K, N].
 template <Backend backend>
 std::optional<Results> mm(Arguments in, KeptPointer& /*kept*/) {
-  return Results{quantized_layer(kMm, in)->linear(backend, in[0].toTensor(), {})};
+  return Results{layer<kMm>(in)->linear(backend, in[0].toTensor(), {})};
 }
 
 /// addmm(bias, x, weight, beta, alpha).
 template <Backend backend>
 std::optional<Results> addmm(Arguments in, KeptPointer& /*kept*/) {
-  return Results{quantized_layer(kAddmm, in)->linear(backend, in[1].toTensor(), in[0].toTensor())};
+  return Results{layer<kAddmm>(in)->linear(backend, in[1].toTensor(), in[0].toTensor())};
 }
 
 /// The overload of an operator that writes into its last argument.
@@ -41,26 +41,26 @@ std::optional<Results> out(Arguments in, KeptPointer& kept) {
 /// convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups).
 template <Backend backend>
 std::optional<Results> convolution(Arguments in, KeptPointer& /*kept*/) {
-  return Results{quantized_layer(kConvolution, in)
-                     ->convolution(backend, in[0].toTensor(), optional(in[2]),
-                                   {.stride = pair_argument(in[3]),
-                                    .padding = pair_argument(in[4]),
-                                    .dilation = pair_argument(in[5]),
-                                    .groups = in[8].toInt()})};
+  return Results{layer<kConvolution>(in)->convolution(backend, in[0].toTensor(), optional(in[2]),
+                                                      {.stride = pair_argument(in[3]),
+                                                       .padding = pair_argument(in[4]),
+                                                       .dilation = pair_argument(in[5]),
+                                                       .groups = in[8].toInt()})};
 }
 
 template <Backend backend>
 void add(std::vector<Replacement>& all) {
   const char* const of = name(backend).data();
-  all.push_back({.op = kMm, .run = mm<backend>, .backend = of, .claims = claims<kMm>});
-  all.push_back({.op = kMmOut, .run = out<mm<backend>>, .backend = of, .claims = claims<kMmOut>});
-  all.push_back({.op = kAddmm, .run = addmm<backend>, .backend = of, .claims = claims<kAddmm>});
-  all.push_back(
-      {.op = kAddmmOut, .run = out<addmm<backend>>, .backend = of, .claims = claims<kAddmmOut>});
-  all.push_back({.op = kConvolution,
-                 .run = convolution<backend>,
-                 .backend = of,
-                 .claims = claims<kConvolution>});
+  const auto add_one = [&]<Operator op>(Attempt run) {
+    all.push_back({.op = kNames[op], .run = run, .backend = of, .claims = [](Arguments in) {
+                     return layer<op>(in) != nullptr;
+                   }});
+  };
+  add_one.template operator()<kMm>(mm<backend>);
+  add_one.template operator()<kMmOut>(out<mm<backend>>);
+  add_one.template operator()<kAddmm>(addmm<backend>);
+  add_one.template operator()<kAddmmOut>(out<addmm<backend>>);
+  add_one.template operator()<kConvolution>(convolution<backend>);
 }
 
 }  // namespace

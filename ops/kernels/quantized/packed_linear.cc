@@ -21,7 +21,7 @@ using fixtures::Precision;
 constexpr int64_t kGroup = 32;            // columns of a scale
 constexpr int64_t kWords = 16;            // of a step of the loops: one register of AVX-512
 constexpr int64_t kGrain = 1 << 15;       // minimum elements of the weight per thread
-constexpr int64_t kAhead = 2 << 10;       // bytes between the loads and the prefetches of the codes
+constexpr int64_t kAhead = 512;           // words between the loads and the prefetches of the codes
 constexpr int64_t kMostGroups = 1 << 10;  // whose scales are converted at a time
 
 using Words __attribute__((vector_size(64))) = uint32_t;
@@ -140,7 +140,7 @@ template <int64_t rows, typename F>
   if constexpr (rows > 1) {
     if (product.rows < rows) return run_rows<rows - 1, F>(product, begin, end);
   }
-  using Scale = typename F::Scale;
+  using Scale = F::Scale;
   constexpr int64_t kGroups = F::kGrouped ? F::kColumns / kGroup : 0;  // of a step
   const int64_t x_stride = product.steps * F::kColumns;
   const int64_t most_steps = F::kGrouped ? kMostGroups / kGroups : product.steps;
@@ -163,7 +163,7 @@ template <int64_t rows, typename F>
       for (int64_t step = 0; step < steps; ++step) {
         Words some;
         std::memcpy(&some, words + (first + step) * kWords, sizeof some);
-        __builtin_prefetch(words + (first + step) * kWords + kAhead / sizeof(uint32_t));
+        __builtin_prefetch(words + (first + step) * kWords + kAhead);
         add_pairs<F, 0>(some, product.x + (first + step) * F::kColumns, x_stride,
                         scales + step * kGroups, sums);
       }

@@ -55,8 +55,7 @@ at::Tensor with_columns(const at::Tensor& matrix) {
 }
 
 /// Runs a kernel of bf16 on fp32.
-QuantizedProduct in_bf16(const OptionalTensor& bias,
-                         std::function<at::Tensor(const at::Tensor&)> product) {
+QuantizedProduct in_bf16(const OptionalTensor& bias, const QuantizedProduct& product) {
   const OptionalTensor added = bias ? OptionalTensor(bias->to(at::kBFloat16)) : std::nullopt;
   return [=](const at::Tensor& x) {
     at::Tensor y = product(x.to(at::kBFloat16));
