@@ -27,8 +27,8 @@ FATHOM_VECTOR_CLONES void quantize_some(const float* x, uint8_t* codes, int64_t 
                                         float inverse, float zero) {
   FATHOM_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) {
-    const float code = std::clamp(x[i] * inverse + zero, 0.0F, 255.0F);
-    codes[i] = static_cast<uint8_t>(static_cast<int32_t>((code + kRounding) - kRounding));
+    const float scaled = std::clamp(x[i] * inverse, -zero, 255.0F - zero);
+    codes[i] = static_cast<uint8_t>(static_cast<int32_t>((scaled + kRounding) - kRounding + zero));
   }
 }
 

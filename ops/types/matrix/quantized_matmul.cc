@@ -200,11 +200,12 @@ class QuantizedMatmul final : public Op {
   static void expect_equal(const at::Tensor& found, const at::Tensor& expected) {
     const at::Tensor wrong = found.cpu().to(at::kDouble) != expected;
     if (!wrong.any().item<bool>()) return;
-    const at::Tensor first = wrong.view(-1).nonzero()[0];
-    throw std::runtime_error("a sum of products of int8 is " +
-                             std::to_string(found.cpu().view(-1)[first].item<int64_t>()) +
-                             ", expected " +
-                             std::to_string(expected.view(-1)[first].item<int64_t>()));
+    const auto first = wrong.flatten().nonzero()[0].item<int64_t>();
+    const auto shown = [first](const at::Tensor& sums) {
+      return std::to_string(sums.cpu().flatten()[first].item<int64_t>());
+    };
+    throw std::runtime_error("a sum of products of int8 is " + shown(found) + ", expected " +
+                             shown(expected));
   }
 
   QuantizedMatmulShape shape_;
