@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
@@ -83,25 +82,22 @@ void add_shape(std::vector<Row>& rows, const Axes& axes, const Conditions& condi
 /// layers, and of those in the file whose shapes have its format.
 void add_network(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
                  const std::vector<ops::ShapeRow>& shapes, bool quantizes = true) {
-  using Shared = std::shared_ptr<const ops::ShapeRow>;
-  std::vector<Shared> shared;
-  for (const auto& shape : shapes) shared.push_back(std::make_shared<const ops::ShapeRow>(shape));
-  std::map<Precision, std::vector<Shared>> quantized;
-  for (const Precision precision : axes.precisions) {
-    if (!quantizes || !fixtures::is_quantized(precision)) continue;
-    for (auto& row : ops::quantized_rows(shapes, precision))
-      quantized[precision].push_back(std::make_shared<const ops::ShapeRow>(std::move(row)));
-  }
-  for (const auto& shape : shared) {
+  for (const auto& each : shapes) {
+    const auto shape = std::make_shared<const ops::ShapeRow>(each);
     for_devices_and_precisions(axes, [&](Device device, Precision precision) {
       const auto only = shape->op->only_precision();
       if (only ? *only == precision : !fixtures::is_quantized(precision))
         add_shape(rows, axes, conditions, shape, device, precision);
     });
   }
-  for (const auto& [precision, own] : quantized) {
-    for (const auto& shape : own) add_shape(rows, axes, conditions, shape, Device::kCpu, precision);
-  }
+  if (!quantizes) return;
+  for_devices_and_precisions(axes, [&](Device device, Precision precision) {
+    if (!fixtures::is_quantized(precision)) return;
+    for (auto& row : ops::quantized_rows(shapes, precision)) {
+      const auto shape = std::make_shared<const ops::ShapeRow>(std::move(row));
+      add_shape(rows, axes, conditions, shape, device, precision);
+    }
+  });
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, De
                                            Precision precision) {
   if (backend == Backend::kLibrary) return axes.library;
   if (backend == Backend::kOneDnn) return ops::onednn_kernels();
-  if (backend == Backend::kTuned) return ops::tuned_kernels(device);
-  if (fixtures::is_quantized(precision)) return ops::torch_quantized_kernels();
+  const bool quantized = fixtures::is_quantized(precision);
+  if (backend == Backend::kTuned) return ops::tuned_kernels(device, quantized);
+  if (quantized) return ops::torch_quantized_kernels();
   return nullptr;
 }
 
@@ -152,8 +153,7 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
        .precision = step.precision,
        .backend = on,
        .own_process = kernels != nullptr,
-       .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced &&
-                            !fixtures::is_quantized(step.precision),
+       .needs_replacement = kernels != nullptr && !kernels->chooses() && !axes.keep_unreplaced,
        .switches = backend == Backend::kTuned ? tuned_switches() : std::vector<std::string>(),
        .make =
            [&workload, step, graph, kernels, recorded](const Row& row) {

@@ -1,8 +1,5 @@
 #include "benchmarks/tasks/installed_kernels.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/norm.h>
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -10,6 +7,7 @@
 #include "benchmarks/machine/standstill.h"
 #include "benchmarks/tasks/first_steps.h"
 #include "fixtures/machine/device.h"
+#include "ops/core/check.h"
 #include "ops/profiler/flops.h"
 
 namespace fathom::benchmarks {
@@ -25,15 +23,18 @@ double seconds_since(Clock::time_point begin) {
 struct Expected {
   std::vector<StepResults> steps;
   std::vector<StepResults> rounded;  ///< after round_weights()
-  double flops;                      ///< of a step
+  std::optional<double> flops;       ///< of a step
   bool has_convolutions;
 };
 
+/// Without results in a quantised precision, whose differences are larger than rounding:
+/// distance_to_fp32() tells them.
 Expected on_libtorch(const models::WorkloadRow& row, const models::StepOptions& options) {
   Expected made;
   {
     models::Step step(row, options);
     made.has_convolutions = step.has_convolutions();
+    if (fixtures::is_quantized(options.precision)) return made;
     const auto counted = ops::count_flops([&] { made.steps = first_steps(step); });
     made.flops = counted.flops / kComparedSteps;
   }
@@ -190,10 +191,7 @@ double fastest_us(const std::function<Timing()>& time_step) {
 InstalledKernels install(ops::KernelSet& kernels, const models::WorkloadRow& row,
                          const models::StepOptions& options, bool cuda_graph,
                          const StepChoice* recorded) {
-  models::StepOptions exact = options;
-  const bool quantized = fixtures::is_quantized(options.precision);
-  if (quantized) exact.precision = fixtures::Precision::kFp32;
-  const Expected expected = on_libtorch(row, exact);
+  const Expected expected = on_libtorch(row, options);
   kernels.install(recorded != nullptr ? &recorded->kernels : nullptr);
   Trials steps(kernels, row, options, cuda_graph);
   const bool chooses = kernels.chooses() && recorded == nullptr;
@@ -206,8 +204,7 @@ InstalledKernels install(ops::KernelSet& kernels, const models::WorkloadRow& row
     trial = choose(steps, std::move(trial), options.layout);
     seconds = seconds_since(begin);
   }
-  // Quantised results are others by more than rounding: distance_to_fp32() tells by how much.
-  if (!quantized)
+  if (!expected.steps.empty())
     expect_same_results(expected.steps, expected.rounded, trial.first, options.precision);
   InstalledKernels installed{.flops = expected.flops};
   StepChoice choice{.layout = trial.layout,
@@ -225,10 +222,10 @@ double distance_to_fp32(const models::WorkloadRow& row, const models::StepOption
     own.precision = precision;
     models::Step step(row, own);
     step.forward();
-    return step.result().detach().to(at::kCPU, at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+    return step.result().detach().to(at::kCPU, /*non_blocking=*/false, /*copy=*/true);
   };
   const at::Tensor exact = result(fixtures::Precision::kFp32);
-  return ((result(options.precision) - exact).norm() / exact.norm()).item<double>();
+  return ops::relative_distance(result(options.precision), exact);
 }
 
 double compare_steps(const models::WorkloadRow& expected, const models::WorkloadRow& row,
@@ -236,7 +233,7 @@ double compare_steps(const models::WorkloadRow& expected, const models::Workload
   const Expected on_kernels = on_libtorch(expected, options);
   models::Step step(row, options);
   expect_same_results(on_kernels.steps, on_kernels.rounded, first_steps(step), options.precision);
-  return on_kernels.flops;
+  return on_kernels.flops.value();
 }
 
 }  // namespace fathom::benchmarks

@@ -146,6 +146,11 @@ Tensors cloned(const Tensors& tensors) {
   return copies;
 }
 
+double relative_distance(const at::Tensor& found, const at::Tensor& exact) {
+  const at::Tensor reference = exact.to(at::kDouble);
+  return root_mean_square(found.to(at::kDouble) - reference) / root_mean_square(reference);
+}
+
 void expect_close(const Tensors& found, const Tensors& expected, fixtures::Precision precision,
                   double tolerance_factor, std::size_t first, Summands* summands) {
   for (std::size_t i = 0; i < expected.size(); ++i) {

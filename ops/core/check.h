@@ -20,6 +20,9 @@ Tensors converted(const Tensors& tensors, at::ScalarType type, at::Device device
 /// Deep copies.
 Tensors cloned(const Tensors& tensors);
 
+/// The root mean square of `found` - `exact`, relative to that of `exact`.
+double relative_distance(const at::Tensor& found, const at::Tensor& exact);
+
 /// Throws std::runtime_error where an output's shape is not the expected one, or where an element's
 /// error is larger than rounding to `precision` explains. Errors are relative to the element or to
 /// the output's root mean square, whichever is larger. `tolerance_factor` multiplies the limit for

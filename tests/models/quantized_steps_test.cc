@@ -1,6 +1,5 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/norm.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
@@ -12,6 +11,7 @@
 #include "models/step.h"
 #include "models/table.h"
 #include "ops/backends/operators/kernel_set.h"
+#include "ops/core/check.h"
 #include "ops/profiler/flops.h"
 #include "ops/profiler/profile.h"
 #include "ops/profiler/record.h"
@@ -103,8 +103,7 @@ TEST_P(QuantizedSteps, StayCloseToFp32) {
       EXPECT_TRUE(at::isfinite(step.result()).all().item<bool>()) << name(precision);
       // Words that nmt has chosen differ after the first position.
       if (row().name == "nmt" || kernels(step).empty()) continue;
-      const double distance =
-          ((step.result() - exact.result()).norm() / exact.result().norm()).item<double>();
+      const double distance = ops::relative_distance(step.result(), exact.result());
       const bool four_bits = precision == kInt4w || precision == kQ4_0;
       EXPECT_LT(distance, four_bits ? 0.5 : 0.1) << name(precision);
     }
@@ -161,7 +160,7 @@ TEST(QuantizedStep, LeavesOtherStepsOfTheProcessInFp32) {
 TEST(QuantizedStep, ChoosesAmongQuantizedKernelsOnly) {
   benchmarks::in_own_process([] {
     fixtures::set_threads(1);
-    const auto kernels = ops::tuned_kernels(fixtures::Device::kCpu);
+    const auto kernels = ops::tuned_kernels(fixtures::Device::kCpu, /*quantized=*/true);
     kernels->install(nullptr);
     Step step = small(workload("gpt2_decode"), kInt4w);
     for (int i = 0; i < 4 * 6; ++i) step.run();

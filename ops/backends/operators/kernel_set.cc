@@ -29,12 +29,13 @@ std::shared_ptr<KernelSet> onednn_kernels() {
                                            Choice::kFirst);
 }
 
-std::shared_ptr<KernelSet> tuned_kernels(Device device) {
+std::shared_ptr<KernelSet> tuned_kernels(Device device, bool quantized) {
   std::vector<Replacement> all;
   if (device == Device::kCpu) {
     all = native_operators();
     for (auto& one : onednn_operators()) all.push_back(one);
-    for (auto& one : quantized_operators(/*with_native=*/true)) all.push_back(one);
+    if (quantized)
+      for (auto& one : quantized_operators(/*with_native=*/true)) all.push_back(one);
   }
   return std::make_shared<ReplacedKernels>("tuned", device, std::move(all), Choice::kFastest);
 }

@@ -66,8 +66,8 @@ std::shared_ptr<KernelSet> onednn_kernels();
 /// On the CPU, for each of these operators and each shape the fastest of LibTorch's kernel,
 /// oneDNN's and ours: the calls of the first steps take turns. Composites and updates run our fused
 /// kernels. On a GPU it has no operators: there LibTorch's updates are fused, and its convolutions
-/// are the fastest of cuDNN's.
-std::shared_ptr<KernelSet> tuned_kernels(fixtures::Device device);
+/// are the fastest of cuDNN's. `quantized`: with kernels of the QuantizedLayers of the process.
+std::shared_ptr<KernelSet> tuned_kernels(fixtures::Device device, bool quantized = false);
 
 /// LibTorch's kernels of the QuantizedLayers of the process, on the CPU; backend:torch runs them.
 std::shared_ptr<KernelSet> torch_quantized_kernels();

@@ -1,7 +1,6 @@
 #include "ops/kernels/quantized/drawn_inputs.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/linalg_vector_norm.h>
 
 #include <algorithm>
 
@@ -33,13 +32,6 @@ at::Tensor drawn_activations(RandomInputs& draws, at::IntArrayRef sizes) {
 
 at::Tensor real(const at::Tensor& codes, const at::Tensor& like) {
   return (codes.to(like.scalar_type()) - kDrawnCodes.zero) * kDrawnCodes.scale;
-}
-
-double relative_distance(const at::Tensor& found, const at::Tensor& exact) {
-  const at::Tensor reference = exact.to(at::kDouble);
-  return (at::linalg_vector_norm(found.to(at::kDouble) - reference) /
-          at::linalg_vector_norm(reference))
-      .item<double>();
 }
 
 }  // namespace fathom::ops

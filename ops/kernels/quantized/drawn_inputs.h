@@ -2,8 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
-#include <cstdint>
+#include <cstddef>
+#include <span>
 #include <string_view>
 
 #include "fixtures/machine/precision.h"
@@ -14,8 +14,12 @@
 namespace fathom::ops {
 
 /// The values of the field "format": the names of the quantised precisions.
-inline constexpr std::array<std::string_view, 5> kWeightFormats{"int8", "int8w", "int4w", "q8_0",
-                                                                "q4_0"};
+inline constexpr auto kWeightFormats =
+    std::span(fixtures::kPrecisionNames)
+        .subspan(static_cast<std::size_t>(fixtures::Precision::kInt8));
+
+/// Those of activations.
+inline constexpr auto kActivationFormats = kWeightFormats.first(1);
 
 /// The precision of such a value.
 fixtures::Precision format_precision(std::string_view format);
@@ -33,8 +37,5 @@ at::Tensor drawn_activations(RandomInputs& draws, at::IntArrayRef sizes);
 
 /// Real numbers of their codes, in the type of `like`.
 at::Tensor real(const at::Tensor& codes, const at::Tensor& like);
-
-/// The root mean square of `found` - `exact` relative to that of `exact`.
-double relative_distance(const at::Tensor& found, const at::Tensor& exact);
 
 }  // namespace fathom::ops

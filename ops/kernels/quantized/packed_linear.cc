@@ -32,7 +32,6 @@ using Floats __attribute__((vector_size(64))) = float;
 template <typename ScaleType, int bits, bool grouped>
 struct Format {
   using Scale = ScaleType;
-  static constexpr int kBits = bits;
   static constexpr int64_t kFields = 32 / bits;
   static constexpr int64_t kColumns = kFields * kWords;  ///< of a step
   static constexpr float kOffset = 1 << (bits - 1);

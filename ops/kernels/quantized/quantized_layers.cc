@@ -138,7 +138,7 @@ at::Tensor QuantizedLayer::linear(Backend backend, const at::Tensor& x,
 
 at::Tensor QuantizedLayer::convolution(Backend backend, const at::Tensor& x,
                                        const std::optional<at::Tensor>& bias,
-                                       const QuantizedConvolution& how) {
+                                       const ConvolutionOptions& how) {
   const at::Tensor in = activations(backend, x);
   if (!products_.contains(backend)) {
     kernels_.insert(torch_convolution_name());

@@ -35,7 +35,7 @@ class QuantizedLayer {
 
   /// The convolution of images [N, C, H, W].
   at::Tensor convolution(Backend backend, const at::Tensor& x,
-                         const std::optional<at::Tensor>& bias, const QuantizedConvolution& how);
+                         const std::optional<at::Tensor>& bias, const ConvolutionOptions& how);
 
   /// Names of the kernels that it has run.
   const std::set<std::string>& kernels() const { return kernels_; }

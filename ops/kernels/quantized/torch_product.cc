@@ -120,7 +120,7 @@ QuantizedProduct torch_product(const WeightCodes& weight, const OptionalTensor& 
 }
 
 QuantizedProduct torch_convolution(const WeightCodes& weight, const OptionalTensor& bias,
-                                   const ActivationCodes& x, const QuantizedConvolution& how) {
+                                   const ActivationCodes& x, const ConvolutionOptions& how) {
   const at::Tensor scales = weight.scales.flatten().to(at::kFloat);
   const c10::List<int64_t> stride(how.stride);
   const c10::List<int64_t> padding(how.padding);

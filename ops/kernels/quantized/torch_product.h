@@ -2,11 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "ops/kernels/convolution_double_backward.h"
 #include "ops/kernels/quantized/activations.h"
 #include "ops/kernels/quantized/weight_codes.h"
 
@@ -25,15 +25,9 @@ QuantizedProduct torch_product(const WeightCodes& weight, const std::optional<at
 QuantizedProduct torch_product(const WeightCodes& weight, const std::optional<at::Tensor>& bias,
                                const ActivationCodes& x);
 
-/// How a filter [K, C / groups, R, S] moves over an image.
-struct QuantizedConvolution {
-  std::array<int64_t, 2> stride, padding, dilation;
-  int64_t groups;
-};
-
 /// The same for a filter, whose codes have its sizes, and the codes of images [N, C, H, W].
 QuantizedProduct torch_convolution(const WeightCodes& weight, const std::optional<at::Tensor>& bias,
-                                   const ActivationCodes& x, const QuantizedConvolution& how);
+                                   const ActivationCodes& x, const ConvolutionOptions& how);
 
 /// LibTorch's kernel for kInt8 and x in int8: the sums of the codes' products in int32.
 QuantizedProduct torch_sums(const WeightCodes& weight);

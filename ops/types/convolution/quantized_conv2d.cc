@@ -3,11 +3,11 @@
 #include <ATen/ops/conv2d.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "ops/core/buffer.h"
 #include "ops/core/call_args.h"
+#include "ops/core/check.h"
 #include "ops/core/op.h"
 #include "ops/core/tensor_sizes.h"
 #include "ops/kernels/quantized/drawn_inputs.h"
@@ -19,8 +19,6 @@ namespace {
 
 using fixtures::Precision;
 
-constexpr std::array<std::string_view, 1> kFormats{"int8"};
-
 /// A convolution of images in uint8 with a filter in int8, in fp32.
 struct QuantizedConv2dShape {
   Conv2dShape convolution;
@@ -28,7 +26,7 @@ struct QuantizedConv2dShape {
 
   void visit(Fields& fields) {
     convolution.visit(fields);
-    fields.choice("format", format, kFormats);
+    fields.choice("format", format, kActivationFormats);
   }
 };
 

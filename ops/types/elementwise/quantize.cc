@@ -2,7 +2,6 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
@@ -19,7 +18,6 @@ namespace {
 
 using fixtures::Precision;
 
-constexpr std::array<std::string_view, 1> kFormats{"int8"};
 constexpr double kFloat = 4;
 
 /// Activations x to codes: of any sizes in uint8 with one scale, or, `per_token`, of [M, K] in int8
@@ -31,7 +29,7 @@ struct QuantizeShape {
 
   void visit(Fields& fields) {
     fields.sizes("sizes", sizes);
-    fields.choice("format", format, kFormats);
+    fields.choice("format", format, kActivationFormats);
     fields.flag("per_token", per_token);
     fields.require(!per_token || sizes.size() == 2, "\"per_token\" is of two \"sizes\"");
   }
@@ -127,7 +125,7 @@ struct DequantizeShape {
     fields.extent("m", m);
     fields.extent("n", n);
     fields.flag("bias", bias);
-    fields.choice("format", format, kFormats);
+    fields.choice("format", format, kActivationFormats);
   }
 };
 
