@@ -18,6 +18,20 @@ constexpr int64_t kLanes = 32 / sizeof(T);
 
 // References, not values: the ABI of a vector as a value depends on the target.
 
+/// Numbers in fp16, each in the lower half of an integer of 32 bits, as floats.
+template <typename Integers, typename Floats>
+[[gnu::always_inline]] inline void widen_halves(const Integers& halves, Floats& to) {
+  // The exponent and the fraction go to their places in a float, whose exponent counts from 112
+  // lower. An exponent of ones stays one: infinity or NaN.
+  Integers bits = (halves & 0x7FFF) << 13;
+  bits |= (bits >= 0x7C00 << 13) & 0x7F800000;
+  std::memcpy(&to, &bits, sizeof to);
+  to *= 0x1p112F;
+  std::memcpy(&bits, &to, sizeof to);
+  bits |= (halves & 0x8000) << 16;
+  std::memcpy(&to, &bits, sizeof to);
+}
+
 /// Loads elements of type T, of bfloat16 (the upper half of a float) or of fp16.
 template <typename T, typename S>
 [[gnu::always_inline]] inline void load(const S* from, Lanes<T>& to) {
@@ -29,16 +43,7 @@ template <typename T, typename S>
   } else if constexpr (std::is_same_v<S, c10::Half>) {
     uint16_t halves __attribute__((vector_size(16)));
     std::memcpy(&halves, from, sizeof halves);
-    const Lanes<int32_t> wide = __builtin_convertvector(halves, Lanes<int32_t>);
-    // The exponent and the fraction go to their places in a float, whose exponent counts from 112
-    // lower. An exponent of ones stays one: infinity or NaN.
-    Lanes<int32_t> bits = (wide & 0x7FFF) << 13;
-    bits |= (bits >= 0x7C00 << 13) & 0x7F800000;
-    std::memcpy(&to, &bits, sizeof to);
-    to *= 0x1p112F;
-    std::memcpy(&bits, &to, sizeof to);
-    bits |= (wide & 0x8000) << 16;
-    std::memcpy(&to, &bits, sizeof to);
+    widen_halves(__builtin_convertvector(halves, Lanes<int32_t>), to);
   } else {
     std::memcpy(&to, from, sizeof to);
   }

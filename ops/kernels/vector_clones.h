@@ -8,8 +8,14 @@
 /// multiply-adds, version 4 also AVX-512.
 #define FATHOM_VECTOR_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+/// The same for functions with registers of up to 32 bytes, and before one with registers of 64
+/// bytes, which only a CPU of has_avx512() runs.
+#define FATHOM_NARROW_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+#define FATHOM_AVX512 __attribute__((target("arch=x86-64-v4")))
 #else
 #define FATHOM_VECTOR_CLONES
+#define FATHOM_NARROW_CLONES
+#define FATHOM_AVX512
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 /// Before a loop with independent iterations, where GCC has too many pointers to check.
@@ -20,3 +26,12 @@
 /// Before a loop over an array of Lanes (lanes.h): GCC keeps the array in registers only if it
 /// unrolls the loop early.
 #define FATHOM_UNROLLED _Pragma("GCC unroll 8")
+
+/// Whether the CPU has version 4 of x86-64.
+inline bool has_avx512() {
+#if defined(__x86_64__) && !defined(__clang__)
+  return __builtin_cpu_supports("x86-64-v4") != 0;
+#else
+  return false;
+#endif
+}

@@ -1,5 +1,7 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
@@ -89,35 +91,36 @@ TEST(Int4w, CountsItsBytesWithScalesAndZeros) {
   EXPECT_EQ(packed_bytes(kInt8w, 3, 64), 3 * (64 + 2));
 }
 
-/// The largest error of our kernel, relative to the result's root mean square.
+/// The error of our kernel on blocks of so many outputs, relative to the result's root mean square.
 double packed_error(const at::Tensor& x, const WeightCodes& weight,
-                    const std::optional<at::Tensor>& bias) {
+                    const std::optional<at::Tensor>& bias, int64_t outputs) {
   const c10::InferenceMode inference;
   const bool rounds = weight.precision == kQ8_0 || weight.precision == kQ4_0;
   const at::Tensor in = (rounds ? rounded_to_q8_0(x) : x).to(at::kDouble);
   at::Tensor exact = at::linear(in, in_double(weight).dequantized());
   if (bias) exact = exact + bias->to(at::kDouble);
-  return relative_distance(packed_linear(x, packed(weight), bias), exact);
+  return relative_distance(packed_linear(x, packed(weight, outputs), bias), exact);
 }
 
 TEST(PackedLinear, EqualsTheProductOfTheDequantizedWeight) {
   for (const auto precision : {kInt8w, kInt4w, kQ8_0, kQ4_0}) {
-    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 131}) {
       for (const int64_t columns : {32, 64, 96, 288, 67}) {
         if (!has_format(precision, columns)) continue;
         const WeightCodes weight = quantized(at::randn({19, columns}), precision);
         const at::Tensor x = at::randn({rows, columns});
-        EXPECT_LT(packed_error(x, weight, {}), 2e-6)
-            << name(precision) << ' ' << rows << " x " << columns;
+        for (int64_t outputs = 8; outputs <= packed_outputs(); outputs *= 2)
+          EXPECT_LT(packed_error(x, weight, at::randn({19}), outputs), 2e-6)
+              << name(precision) << ' ' << rows << " x " << columns << ", " << outputs;
       }
     }
   }
 }
 
-TEST(PackedLinear, TakesScalesInParts) {
-  constexpr int64_t kColumns = 32L * 1031;  // more groups than it converts at a time
-  const WeightCodes weight = quantized(at::randn({2, kColumns}), kInt4w);
-  EXPECT_LT(packed_error(at::randn({3, kColumns}), weight, at::randn({2})), 2e-6);
+TEST(PackedLinear, RoundsTiesOfQ8_0AwayFromZero) {
+  at::Tensor x = at::arange(-16, 16).to(at::kFloat).add_(0.5).unsqueeze(0);
+  x[0][0] = 127;  // the scale is 1
+  EXPECT_LT(packed_error(x, quantized(at::eye(32), kQ8_0), {}, 8), 1e-6);
 }
 
 TEST(Quantize, RoundsAndClampsAsLibTorch) {

@@ -2,13 +2,11 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
 #include "ops/kernels/lanes.h"
 #include "ops/kernels/vector_clones.h"
@@ -18,24 +16,50 @@ namespace {
 
 using fixtures::Precision;
 
-constexpr int64_t kGroup = 32;            // columns of a scale
-constexpr int64_t kWords = 16;            // of a step of the loops: one register of AVX-512
-constexpr int64_t kGrain = 1 << 15;       // minimum elements of the weight per thread
-constexpr int64_t kAhead = 512;           // words between the loads and the prefetches of the codes
-constexpr int64_t kMostGroups = 1 << 10;  // whose scales are converted at a time
+constexpr int64_t kGroup = 32;        // columns of a scale
+constexpr int64_t kMostRows = 8;      // for which a code is converted once
+constexpr int64_t kRowsInCache = 64;  // of x that all blocks of a thread read
+constexpr int64_t kGrain = 1 << 15;   // minimum elements of the weight per thread
+constexpr int64_t kAhead = 512;       // words between the loads and the prefetches of the codes
 
-using Words __attribute__((vector_size(64))) = uint32_t;
-using Integers __attribute__((vector_size(64))) = int32_t;
-using Floats __attribute__((vector_size(64))) = float;
+/// The fields of a word of codes with so many bits.
+constexpr int64_t fields(int bits) { return 32 / bits; }
+
+/// Registers of 8 or 16 words.
+template <int64_t lanes>
+struct Registers;
+template <>
+struct Registers<8> {
+  using Words = Lanes<uint32_t>;
+  using Integers = Lanes<int32_t>;
+  using Floats = Lanes<float>;
+  using Pairs __attribute__((vector_size(16))) = uint32_t;
+
+  [[gnu::always_inline]] static void concatenate(const Pairs& low, const Pairs& high, Words& to) {
+    to = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+  }
+};
+template <>
+struct Registers<16> {
+  using Words __attribute__((vector_size(64))) = uint32_t;
+  using Integers __attribute__((vector_size(64))) = int32_t;
+  using Floats __attribute__((vector_size(64))) = float;
+  using Pairs = Lanes<uint32_t>;
+
+  [[gnu::always_inline]] static void concatenate(const Pairs& low, const Pairs& high, Words& to) {
+    to = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+};
 
 /// A format with codes of so many bits. All formats add kOffset, so that codes are unsigned.
-template <typename ScaleType, int bits, bool grouped>
+template <typename Constant, int bits, int64_t lanes>
 struct Format {
-  using Scale = ScaleType;
-  static constexpr int64_t kFields = 32 / bits;
-  static constexpr int64_t kColumns = kFields * kWords;  ///< of a step
+  using Words = Registers<lanes>::Words;
+  using Integers = Registers<lanes>::Integers;
+  using Floats = Registers<lanes>::Floats;
+  static constexpr int64_t kOutputs = lanes;  ///< of a block
+  static constexpr int64_t kFields = fields(bits);
   static constexpr float kOffset = 1 << (bits - 1);
-  static constexpr bool kGrouped = grouped;
 
   /// The codes of field j, times 2^(bits · j) unless it is the last: x is divided by that.
   template <int64_t j>
@@ -44,242 +68,295 @@ struct Format {
     const Words codes = j + 1 == kFields ? words >> (32 - bits) : words & kMask;
     to = __builtin_convertvector(reinterpret_cast<Integers>(codes), Floats);
   }
-};
-using Int8w = Format<c10::BFloat16, 8, false>;
-using Int4w = Format<c10::BFloat16, 4, true>;
-using Q8 = Format<c10::Half, 8, true>;
-using Q4 = Format<c10::Half, 4, true>;
 
-/// The operands of a product of at most kMaxPackedRows rows.
+  /// The constants of a group of a block.
+  [[gnu::always_inline]] static void load_constants(const uint32_t* from, Floats& to) {
+    typename Registers<lanes>::Pairs pairs;
+    std::memcpy(&pairs, from, sizeof pairs);
+    Words halves;
+    Registers<lanes>::concatenate(pairs & 0xFFFF, pairs >> 16, halves);
+    if constexpr (std::is_same_v<Constant, c10::Half>) {
+      widen_halves(reinterpret_cast<Integers>(halves), to);
+    } else {
+      to = reinterpret_cast<Floats>(halves << 16);
+    }
+  }
+};
+
+/// The operands of a product. K' is K up to whole words. The rows of x are in tiles of kMostRows
+/// and one with the rest: [K', rows of the tile].
 struct Product {
-  const float* x;     ///< [M, K'], divided as the fields want
-  const float* sums;  ///< of each group of x [M, K / group], zeros behind those of a row
-  int64_t sums_stride;
+  const float* x;     ///< divided as the fields want
+  const float* sums;  ///< of each group of x, in the same tiles: [groups, rows of the tile]
   const uint32_t* words;
-  const void* scales;
-  const void* zeros;
+  const uint32_t* scales;
+  const uint32_t* zeros;
   const float* bias;
-  float* y;
+  float* y;  ///< [M, N]
   int64_t rows;
-  int64_t groups;  ///< scales of an output
-  int64_t steps;   ///< of an output: K' / kColumns
+  int64_t columns;  ///< K'
+  int64_t groups;   ///< scales of an output
   int64_t outputs;
 };
 
-/// The sum of the lanes, in few steps that wait for each other.
-[[gnu::always_inline]] inline float total(const Floats& lanes, const Lanes<float>& more) {
-  Lanes<float> halves[2];
-  std::memcpy(halves, &lanes, sizeof lanes);
-  const Lanes<float> eight = halves[0] + halves[1] + more;
-  return ((eight[0] + eight[1]) + (eight[2] + eight[3])) +
-         ((eight[4] + eight[5]) + (eight[6] + eight[7]));
+/// Adds field j and those behind it of some words, times x, to the sums. Several sums of a row
+/// don't wait for each other.
+template <typename F, int64_t j, int64_t chains, int64_t rows>
+[[gnu::always_inline]] inline void add_fields(const typename F::Words& words, const float* x,
+                                              typename F::Floats (&sums)[chains][rows]) {
+  typename F::Floats codes;
+  F::template field<j>(words, codes);
+  FATHOM_UNROLLED
+  for (int64_t row = 0; row < rows; ++row) sums[j % chains][row] += codes * x[j * rows + row];
+  if constexpr (j + 1 < F::kFields) add_fields<F, j + 1>(words, x, sums);
 }
 
-/// The constants of at most eight groups in fp32, zeros behind them.
-template <typename Scale>
-[[gnu::always_inline]] inline void load_constants(const Scale* from, int64_t count,
-                                                  Lanes<float>& to) {
-  if (count >= kLanes<float>) return load<float>(from, to);
-  Scale some[kLanes<float>] = {};
-  std::copy_n(from, count, some);
-  load<float>(some, to);
-}
-
-/// Writes the scales of some groups in fp32, and adds what the groups' zeros and the codes' offset
-/// contribute to each row: (zero - offset · scale) times the sum of the group of x.
+/// A block of outputs of the tile of rows that begins at `first`.
 template <typename F, int64_t rows>
-[[gnu::always_inline]] inline void begin_groups(const typename F::Scale* from,
-                                                const typename F::Scale* zeros, int64_t count,
-                                                const float* x_sums, int64_t x_stride,
-                                                float* scales, Lanes<float> (&offsets)[rows]) {
-  for (int64_t i = 0; i < count; i += kLanes<float>) {
-    Lanes<float> scale;
-    Lanes<float> zero = {};
-    load_constants(from + i, count - i, scale);
-    if (zeros != nullptr) load_constants(zeros + i, count - i, zero);
-    std::memcpy(scales + i, &scale, sizeof scale);
-    zero -= F::kOffset * scale;
+[[gnu::always_inline]] inline void run_tile(const Product& product, int64_t block, int64_t first) {
+  using Floats = F::Floats;
+  constexpr int64_t kPairs = F::kOutputs / 2;  // of constants
+  constexpr int64_t kChains = rows == 1 ? 4 : rows <= 5 ? 2 : 1;
+  const int64_t groups = product.groups;
+  const int64_t steps = product.columns / groups / F::kFields;  // of a group
+  const uint32_t* words = product.words + block * product.columns / F::kFields * F::kOutputs;
+  const uint32_t* constants = product.scales + block * groups * kPairs;
+  const uint32_t* zero_points =
+      product.zeros == nullptr ? nullptr : product.zeros + block * groups * kPairs;
+  const float* x = product.x + first * product.columns;
+  const float* x_sums = product.sums + first * groups;
+  Floats totals[rows] = {};
+  for (int64_t group = 0; group < groups; ++group) {
+    Floats sums[kChains][rows] = {};
+    for (int64_t step = 0; step < steps; ++step) {
+      typename F::Words some;
+      std::memcpy(&some, words, sizeof some);
+      __builtin_prefetch(words + kAhead);
+      add_fields<F, 0>(some, x, sums);
+      words += F::kOutputs;
+      x += F::kFields * rows;
+    }
+    Floats scales;
+    Floats zeros = {};
+    F::load_constants(constants + group * kPairs, scales);
+    if (zero_points != nullptr) F::load_constants(zero_points + group * kPairs, zeros);
+    zeros -= F::kOffset * scales;
     FATHOM_UNROLLED
     for (int64_t row = 0; row < rows; ++row) {
-      Lanes<float> x;
-      std::memcpy(&x, x_sums + row * x_stride + i, sizeof x);
-      offsets[row] += x * zero;
+      FATHOM_UNROLLED
+      for (int64_t chain = 1; chain < kChains; ++chain) sums[0][row] += sums[chain][row];
+      totals[row] += sums[0][row] * scales + zeros * x_sums[group * rows + row];
     }
   }
-}
-
-/// Adds fields `pair` and `pair` + 1 of some words times x to the sums.
-template <typename F, int64_t pair, int64_t rows>
-[[gnu::always_inline]] inline void add_pairs(const Words& words, const float* x, int64_t x_stride,
-                                             const float* scales, Floats (&sums)[2][rows]) {
-  Floats low;
-  Floats high;
-  F::template field<pair>(words, low);
-  F::template field<pair + 1>(words, high);
+  const int64_t output = block * F::kOutputs;
+  const auto bytes = static_cast<std::size_t>(std::min(F::kOutputs, product.outputs - output)) * 4;
+  Floats bias = {};
+  if (product.bias != nullptr) std::memcpy(&bias, product.bias + output, bytes);
   FATHOM_UNROLLED
   for (int64_t row = 0; row < rows; ++row) {
-    const float* from = x + row * x_stride + pair * kWords;
-    Floats x_low;
-    Floats x_high;
-    std::memcpy(&x_low, from, sizeof x_low);
-    std::memcpy(&x_high, from + kWords, sizeof x_high);
-    if constexpr (F::kGrouped) {
-      sums[pair / 2 % 2][row] += (low * x_low + high * x_high) * scales[pair / 2];
-    } else {
-      sums[0][row] += low * x_low;
-      sums[1][row] += high * x_high;
-    }
+    const Floats y = totals[row] + bias;
+    std::memcpy(product.y + (first + row) * product.outputs + output, &y, bytes);
   }
-  if constexpr (pair + 2 < F::kFields) add_pairs<F, pair + 2>(words, x, x_stride, scales, sums);
 }
 
-/// The outputs from `begin` to `end` of `rows` rows.
-template <int64_t rows, typename F>
-[[gnu::always_inline]] inline void run_rows(const Product& product, int64_t begin, int64_t end) {
+/// A block of outputs of the tile of `count` rows, at most `rows`, that begins at `first`.
+template <typename F, int64_t rows>
+[[gnu::always_inline]] inline void run_rows(const Product& product, int64_t block, int64_t first,
+                                            int64_t count) {
   if constexpr (rows > 1) {
-    if (product.rows < rows) return run_rows<rows - 1, F>(product, begin, end);
+    if (count < rows) return run_rows<F, rows - 1>(product, block, first, count);
   }
-  using Scale = F::Scale;
-  constexpr int64_t kGroups = F::kGrouped ? F::kColumns / kGroup : 0;  // of a step
-  const int64_t x_stride = product.steps * F::kColumns;
-  const int64_t most_steps = F::kGrouped ? kMostGroups / kGroups : product.steps;
-  float scales[kMostGroups + kLanes<float>] = {};
-  for (int64_t output = begin; output < end; ++output) {
-    const uint32_t* words = product.words + output * product.steps * kWords;
-    const auto* of_output = static_cast<const Scale*>(product.scales) + output * product.groups;
-    const auto* zeros = static_cast<const Scale*>(product.zeros);
-    if (zeros != nullptr) zeros += output * product.groups;
-    Floats sums[2][rows] = {};
-    Lanes<float> offsets[rows] = {};
-    for (int64_t first = 0; first < product.steps; first += most_steps) {
-      const int64_t steps = std::min(product.steps - first, most_steps);
-      if constexpr (F::kGrouped) {
-        const int64_t group = first * kGroups;
-        begin_groups<F>(of_output + group, zeros == nullptr ? nullptr : zeros + group,
-                        std::min(steps * kGroups, product.groups - group), product.sums + group,
-                        product.sums_stride, scales, offsets);
+  run_tile<F, rows>(product, block, first);
+}
+
+/// At most a register of numbers, zeros behind them.
+[[gnu::always_inline]] inline void load_some(const float* from, int64_t count, Lanes<float>& to) {
+  if (count >= kLanes<float>) return load<float>(from, to);
+  to = Lanes<float>{};
+  std::memcpy(&to, from, static_cast<std::size_t>(count) * sizeof(float));
+}
+
+/// How Q8_0 rounds a group of x: to whole multiples of `scale`, a number in fp16.
+struct Rounding {
+  float scale;
+  float twice;  ///< 2 / the scale before it was rounded
+};
+
+[[gnu::always_inline]] inline Rounding rounding_of(const float* group) {
+  float most = 0;
+  for (int64_t i = 0; i < kGroup; ++i) most = std::max(most, std::abs(group[i]));
+  const float exact = most / 127;
+  const float scale = c10::Half(exact);
+  return {.scale = scale, .twice = scale == 0 ? 0 : 2 / exact};
+}
+
+/// Halves go away from zero, as in ggml. The sums are of integers, since the compiler may contract
+/// a sum of floats with the product before it, which then has other ties.
+[[gnu::always_inline]] inline void round(const Rounding& how, Lanes<float>& x) {
+  const auto bits = reinterpret_cast<Lanes<uint32_t>>(x);
+  const auto magnitude = reinterpret_cast<Lanes<float>>(bits & 0x7FFFFFFF);
+  const auto doubled = __builtin_convertvector(magnitude * how.twice, Lanes<int32_t>);
+  const Lanes<float> rounded =
+      __builtin_convertvector((doubled + 1) >> 1, Lanes<float>) * how.scale;
+  x = reinterpret_cast<Lanes<float>>(reinterpret_cast<Lanes<uint32_t>>(rounded) |
+                                     (bits & 0x80000000));
+}
+
+/// Operands of a product as packed_linear() gets them.
+struct Input {
+  const float* x;  ///< [M, K]
+  int64_t rows;
+  int64_t columns;  ///< K
+  int64_t groups;
+  int bits;     ///< of the weight's codes
+  bool rounds;  ///< to Q8_0
+};
+
+/// Writes a tile of x and its sums, as in Product.
+FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t padded, float* tile,
+                                     float* sums) {
+  const int64_t rows = std::min(kMostRows, input.rows - first);
+  const int64_t columns = input.columns / input.groups;  // of a group
+  Lanes<float> factors;
+  for (int64_t i = 0; i < kLanes<float>; ++i) {
+    const int64_t field = i % fields(input.bits);
+    factors[i] =
+        field + 1 == fields(input.bits) ? 1 : 1 / static_cast<float>(1U << (input.bits * field));
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t group = 0; group < input.groups; ++group) {
+      const float* from = input.x + (first + row) * input.columns + group * columns;
+      const Rounding how = input.rounds ? rounding_of(from) : Rounding{};
+      Lanes<float> total = {};
+      for (int64_t i = 0; i < columns; i += kLanes<float>) {
+        Lanes<float> x;
+        load_some(from + i, columns - i, x);
+        if (input.rounds) round(how, x);
+        total += x;
+        x *= factors;
+        const int64_t column = group * columns + i;
+        const int64_t count = std::min(kLanes<float>, padded - column);
+        for (int64_t lane = 0; lane < count; ++lane) tile[(column + lane) * rows + row] = x[lane];
       }
-      for (int64_t step = 0; step < steps; ++step) {
-        Words some;
-        std::memcpy(&some, words + (first + step) * kWords, sizeof some);
-        __builtin_prefetch(words + (first + step) * kWords + kAhead);
-        add_pairs<F, 0>(some, product.x + (first + step) * F::kColumns, x_stride,
-                        scales + step * kGroups, sums);
-      }
-    }
-    FATHOM_UNROLLED
-    for (int64_t row = 0; row < rows; ++row) {
-      float y = total(sums[0][row] + sums[1][row], offsets[row]);
-      if constexpr (!F::kGrouped)
-        y = (y - F::kOffset * product.sums[row * product.sums_stride]) *
-            static_cast<float>(of_output[0]);
-      if (product.bias != nullptr) y += product.bias[output];
-      product.y[row * product.outputs + output] = y;
+      sums[group * rows + row] = sum<float>(total);
     }
   }
 }
 
 template <typename F>
-FATHOM_VECTOR_CLONES void run_outputs(const Product& product, int64_t begin, int64_t end) {
-  run_rows<kMaxPackedRows, F>(product, begin, end);
+[[gnu::always_inline]] inline void run_blocks(const Product& product, int64_t begin, int64_t end) {
+  for (int64_t cached = 0; cached < product.rows; cached += kRowsInCache) {
+    const int64_t last = std::min(cached + kRowsInCache, product.rows);
+    for (int64_t block = begin; block < end; ++block) {
+      for (int64_t row = cached; row < last; row += kMostRows)
+        run_rows<F, kMostRows>(product, block, row, last - row);
+    }
+  }
+}
+
+// GCC keeps vectors in registers only if they are no longer than the target's.
+template <typename Constant, int bits>
+FATHOM_AVX512 void run_16(const Product& product, int64_t begin, int64_t end) {
+  run_blocks<Format<Constant, bits, 16>>(product, begin, end);
+}
+template <typename Constant, int bits>
+FATHOM_NARROW_CLONES void run_8(const Product& product, int64_t begin, int64_t end) {
+  run_blocks<Format<Constant, bits, 8>>(product, begin, end);
 }
 
 using Run = void (*)(const Product& product, int64_t begin, int64_t end);
 
-Run run_of(Precision precision) {
+template <typename Constant, int bits>
+Run run_of(int64_t outputs) {
+  return outputs == 16 ? run_16<Constant, bits> : run_8<Constant, bits>;
+}
+
+Run run_of(Precision precision, int64_t outputs) {
   switch (precision) {
     case Precision::kInt4w:
-      return run_outputs<Int4w>;
+      return run_of<c10::BFloat16, 4>(outputs);
     case Precision::kQ8_0:
-      return run_outputs<Q8>;
+      return run_of<c10::Half, 8>(outputs);
     case Precision::kQ4_0:
-      return run_outputs<Q4>;
+      return run_of<c10::Half, 4>(outputs);
     default:
-      return run_outputs<Int8w>;
+      return run_of<c10::BFloat16, 8>(outputs);
   }
 }
 
-/// The fields of a word of codes with so many bits.
-int64_t fields(int bits) { return 32 / bits; }
-
-/// Columns with zeros behind, up to whole words of codes.
-at::Tensor padded(const at::Tensor& columns, int bits) {
-  const int64_t whole = fields(bits) * kWords;
-  const int64_t missing = (whole - columns.size(1) % whole) % whole;
-  return missing == 0 ? columns : at::constant_pad_nd(columns, {0, missing});
+/// The tensor with zeros behind each row, up to a multiple of `whole` columns.
+at::Tensor padded(const at::Tensor& tensor, int64_t whole) {
+  const int64_t missing = (whole - tensor.size(-1) % whole) % whole;
+  return missing == 0 ? tensor : at::constant_pad_nd(tensor, {0, missing});
 }
 
-/// x [M, K'], each column divided by the power of two that its code is multiplied with.
-at::Tensor divided(const at::Tensor& x, int bits) {
-  const at::Tensor whole = padded(x, bits);
-  at::Tensor factors = at::arange(fields(bits), x.options()).mul_(-bits).exp2_();
-  factors[-1] = 1;
-  const at::Tensor columns = whole.view({x.size(0), -1, fields(bits), kWords});
-  return (columns * factors.view({-1, 1})).view_as(whole);
-}
-
-at::Tensor unpacked(const PackedWeight& weight) {
-  const int bits = weight_format(weight.precision).bits;
-  const at::Tensor shifts = at::arange(fields(bits), at::kInt).mul_(bits).view({-1, 1});
-  const at::Tensor words = weight.words.view({weight.outputs, -1, 1, kWords});
-  const at::Tensor codes = words.bitwise_right_shift(shifts).bitwise_and((1 << bits) - 1);
-  WeightCodes plain{.precision = weight.precision,
-                    .codes = (codes - (1 << (bits - 1)))
-                                 .to(at::kChar)
-                                 .view({weight.outputs, -1})
-                                 .slice(1, 0, weight.inputs)
-                                 .contiguous(),
-                    .scales = weight.scales.to(at::kFloat)};
-  if (weight.zeros.defined()) plain.zeros = weight.zeros.to(at::kFloat);
-  return plain.dequantized();
+/// [N, ...] as [blocks, ..., outputs], with zeros behind the last output.
+at::Tensor in_blocks(const at::Tensor& tensor, int64_t outputs) {
+  return padded(tensor.movedim(0, -1), outputs).unflatten(-1, {-1, outputs}).movedim(-2, 0);
 }
 
 }  // namespace
 
-PackedWeight packed(const WeightCodes& weight) {
+int64_t packed_outputs() { return has_avx512() ? 16 : 8; }
+
+PackedWeight packed(const WeightCodes& weight, int64_t outputs) {
   const WeightFormat format = weight_format(weight.precision);
   const int bits = format.bits;
-  const at::Tensor codes = padded(weight.codes.to(at::kInt) + (1 << (bits - 1)), bits)
-                               .view({weight.codes.size(0), -1, fields(bits), kWords});
+  const auto constants = [&](const at::Tensor& of_groups) {
+    const at::Tensor blocks = in_blocks(of_groups.to(format.constants), outputs);
+    return blocks.unflatten(-1, {2, -1}).transpose(-1, -2).contiguous();
+  };
+  const at::Tensor unsigned_codes = weight.codes.to(at::kInt) + (1 << (bits - 1));
+  const at::Tensor codes = padded(unsigned_codes, fields(bits)).unflatten(1, {-1, fields(bits)});
   at::Tensor words = codes.select(2, 0).clone();
   for (int64_t j = 1; j < fields(bits); ++j)
     words.bitwise_or_(codes.select(2, j).bitwise_left_shift(bits * j));
   return {.precision = weight.precision,
           .outputs = weight.codes.size(0),
-          .inputs = weight.codes.size(1),
-          .words = words,
-          .scales = weight.scales.to(format.constants).contiguous(),
-          .zeros = format.zeros ? weight.zeros.to(format.constants).contiguous() : at::Tensor()};
+          .words = in_blocks(words, outputs).contiguous(),
+          .scales = constants(weight.scales),
+          .zeros = format.zeros ? constants(weight.zeros) : at::Tensor()};
 }
 
 at::Tensor packed_linear(const at::Tensor& x, const PackedWeight& weight,
                          const std::optional<at::Tensor>& bias) {
   const auto precision = weight.precision;
-  const WeightFormat format = weight_format(precision);
-  const bool rounds = precision == Precision::kQ8_0 || precision == Precision::kQ4_0;
-  const at::Tensor input = rounds ? rounded_to_q8_0(x) : x.contiguous();
-  const int64_t rows = x.size(0);
-  if (rows > kMaxPackedRows) return at::linear(input, unpacked(weight), bias);
-  at::Tensor y = at::empty({rows, weight.outputs}, x.options());
-  const at::Tensor columns = divided(input, format.bits);
-  const int64_t groups = weight.scales.size(1);
-  const at::Tensor sums = at::constant_pad_nd(input.view({rows, groups, -1}).sum(-1),
-                                              {0, (groups + 7) / 8 * 8 - groups});
-  const Product product{.x = columns.const_data_ptr<float>(),
+  const at::Tensor rows = x.contiguous();
+  const Input input{.x = rows.const_data_ptr<float>(),
+                    .rows = x.size(0),
+                    .columns = x.size(1),
+                    .groups = weight.scales.size(1),
+                    .bits = weight_format(precision).bits,
+                    .rounds = precision == Precision::kQ8_0 || precision == Precision::kQ4_0};
+  const int64_t columns = weight.words.size(1) * fields(input.bits);
+  at::Tensor tiles = at::empty({input.rows * columns}, x.options());
+  at::Tensor sums = at::empty({input.rows * input.groups}, x.options());
+  at::Tensor y = at::empty({input.rows, weight.outputs}, x.options());
+  at::parallel_for(
+      0, (input.rows + kMostRows - 1) / kMostRows,
+      std::max<int64_t>(kGrain / (columns * kMostRows), 1), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin * kMostRows; row < end * kMostRows; row += kMostRows)
+          write_tile(input, row, columns, tiles.mutable_data_ptr<float>() + row * columns,
+                     sums.mutable_data_ptr<float>() + row * input.groups);
+      });
+  const auto words = [](const at::Tensor& tensor) {
+    return static_cast<const uint32_t*>(tensor.const_data_ptr());
+  };
+  const Product product{.x = tiles.const_data_ptr<float>(),
                         .sums = sums.const_data_ptr<float>(),
-                        .sums_stride = sums.size(1),
-                        .words = reinterpret_cast<const uint32_t*>(weight.words.const_data_ptr()),
-                        .scales = weight.scales.const_data_ptr(),
-                        .zeros = weight.zeros.defined() ? weight.zeros.const_data_ptr() : nullptr,
+                        .words = words(weight.words),
+                        .scales = words(weight.scales),
+                        .zeros = weight.zeros.defined() ? words(weight.zeros) : nullptr,
                         .bias = bias ? bias->const_data_ptr<float>() : nullptr,
                         .y = y.mutable_data_ptr<float>(),
-                        .rows = rows,
-                        .groups = groups,
-                        .steps = weight.words.size(1),
+                        .rows = input.rows,
+                        .columns = columns,
+                        .groups = input.groups,
                         .outputs = weight.outputs};
-  const int64_t grain = std::max<int64_t>(kGrain / weight.inputs, 1);
-  const Run run = run_of(precision);
-  at::parallel_for(0, weight.outputs, grain,
+  const int64_t outputs = weight.words.size(2);  // of a block
+  const int64_t grain = std::max<int64_t>(kGrain / (columns * outputs), 1);
+  const Run run = run_of(precision, outputs);
+  at::parallel_for(0, weight.words.size(0), grain,
                    [&](int64_t begin, int64_t end) { run(product, begin, end); });
   return y;
 }

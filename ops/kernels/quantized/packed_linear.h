@@ -10,34 +10,30 @@
 
 namespace fathom::ops {
 
-/// Most rows that a kernel of ours reads with a packed weight. More are multiplied as by
-/// at::linear(), after the weight has been dequantised.
-inline constexpr int64_t kMaxPackedRows = 8;
+/// Outputs of a block of a packed weight: words of a register, 16 with AVX-512 and else 8.
+int64_t packed_outputs();
 
-/// A weight [N, K] as the kernel below reads it: in the order of memory, without gaps. Sixteen
-/// 32-bit words hold the codes of 64 columns in bytes, or of 128 in four bits each: those of column
-/// 16 j + i are field j of word i, and unsigned.
+/// A weight [N, K] as the kernel below reads it: in the order of memory, without gaps. It consists
+/// of blocks of B outputs. A block has B words of 32 bits for every 4 columns (of codes in 8 bits)
+/// or 8 (of 4 bits); field j of word i is the code, unsigned, of column j and output i. N' and K'
+/// are N and K up to whole blocks and words.
 struct PackedWeight {
   fixtures::Precision precision;
   int64_t outputs;        ///< N
-  int64_t inputs;         ///< K
-  at::Tensor words;       ///< int32 [N, K' / 4] or [N, K' / 8], with K' whole words
-  at::Tensor scales;      ///< [N, K / group] in the format's type
+  at::Tensor words;       ///< int32 [N' / B, K' / 4 or K' / 8, B]
+  at::Tensor scales;      ///< [N' / B, K / group, B / 2, 2]: of outputs i and B / 2 + i
   at::Tensor zeros = {};  ///< the same; undefined where the format has none
 };
 
-/// Packs the codes of a weight for the CPU.
-PackedWeight packed(const WeightCodes& weight);
+/// Packs the codes of a weight for the CPU. 16 outputs of a block need AVX-512.
+PackedWeight packed(const WeightCodes& weight, int64_t outputs = packed_outputs());
 
 /// x [M, K] · Wᵀ (+ bias [N]) in fp32, with W of one of the formats of is_weight_only(). The forms
 /// of llama.cpp first round x to 8 bits with a scale for each 32 (ggml's Q8_0), as that does.
 at::Tensor packed_linear(const at::Tensor& x, const PackedWeight& weight,
                          const std::optional<at::Tensor>& bias);
 
-/// The name of its kernel for labels.
-constexpr std::string_view packed_linear_name(int64_t rows) {
-  return rows <= kMaxPackedRows ? "packed_linear" : "dequantised weights";
-}
+inline constexpr std::string_view kPackedLinearName = "packed_linear";  ///< in labels
 
 /// x [M, K] after rounding to Q8_0 and back; of any floating type, K a multiple of 32.
 at::Tensor rounded_to_q8_0(const at::Tensor& x);

@@ -124,7 +124,7 @@ QuantizedProduct QuantizedLayer::make_linear(Backend backend,
 
 at::Tensor QuantizedLayer::linear(Backend backend, const at::Tensor& x,
                                   const std::optional<at::Tensor>& bias) {
-  kernels_.insert(runs_ours(backend) ? std::string(packed_linear_name(x.size(0)))
+  kernels_.insert(runs_ours(backend) ? std::string(kPackedLinearName)
                                      : torch_product_name(precision_, per_token_));
   const bool has_scale = precision_ == Precision::kInt8 && !per_token_;
   const at::Tensor in = has_scale ? activations(backend, x) : x;

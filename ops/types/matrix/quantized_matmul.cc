@@ -122,7 +122,7 @@ class QuantizedMatmul final : public Op {
   std::optional<Precision> only_precision() const override { return precision_; }
 
   std::string kernel(Backend backend) const override {
-    return backend == Backend::kNative ? std::string(packed_linear_name(shape_.m))
+    return backend == Backend::kNative ? std::string(kPackedLinearName)
                                        : torch_product_name(precision_, shape_.per_token);
   }
 
