@@ -17,8 +17,8 @@
 #include "models/loss_scale.h"
 #include "models/mode.h"
 #include "models/table.h"
+#include "ops/backends/operators/quantized_layers.h"
 #include "ops/cuda/graphs.h"
-#include "ops/kernels/quantized/quantized_layers.h"
 
 namespace fathom::models {
 

@@ -26,10 +26,9 @@ using ops::Backend;
 std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, Device device,
                                            Precision precision) {
   if (backend == Backend::kLibrary) return axes.library;
-  if (backend == Backend::kOneDnn) return ops::onednn_kernels();
-  const bool quantized = fixtures::is_quantized(precision);
-  if (backend == Backend::kTuned) return ops::tuned_kernels(device, quantized);
-  if (quantized) return ops::torch_quantized_kernels();
+  if (backend == Backend::kOneDnn) return ops::onednn_kernels(precision);
+  if (backend == Backend::kTuned) return ops::tuned_kernels(device, precision);
+  if (fixtures::is_quantized(precision)) return ops::torch_quantized_kernels();
   return nullptr;
 }
 
@@ -43,14 +42,11 @@ std::vector<Backend> step_backends(const Axes& axes, const models::WorkloadRow& 
     return backends;
   }
   if (wanted(axes, Backend::kTorch)) backends.push_back(Backend::kTorch);
-  if (fixtures::is_quantized(precision)) {
-    if (asks_for(axes, Backend::kTuned)) backends.push_back(Backend::kTuned);
-    return backends;
-  }
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
     if (asks_for(axes, backend) && is_here(backend, device, precision)) backends.push_back(backend);
   }
-  if (has_library(axes, device)) backends.push_back(Backend::kLibrary);
+  if (!fixtures::is_quantized(precision) && has_library(axes, device))
+    backends.push_back(Backend::kLibrary);
   return backends;
 }
 

@@ -40,8 +40,8 @@ class Kernel {
   virtual Place place(Part /*part*/) const { return {}; }
 
   /// Runs the whole call over other memory of the same layouts, reorders included: what was at
-  /// from[i] when the kernel was made, a buffer of its problem or a place(), is at to[i]. Throws
-  /// std::logic_error for kernels that cannot.
+  /// from[i] when the kernel was made, a buffer of its problem or a place(), is at to[i]. All other
+  /// inputs must hold what they held then. Throws std::logic_error for kernels that cannot.
   virtual void run_over(std::span<void* const> /*from*/, std::span<void* const> /*to*/) {
     throw std::logic_error("this kernel runs over its own buffers only");
   }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/kernels/quantized/quantized_layers.h"
+#include "ops/backends/operators/quantized_layers.h"
 #include "ops/types/table.h"
 
 namespace fathom::ops {

@@ -24,6 +24,20 @@ def steps(tmp_path_factory):
     return by_precision(tmp_path_factory.mktemp("steps"), "^deepq/infer", "fp32,bf16,int8")
 
 
+def test_a_step_on_onednn_names_its_kernels(tmp_path):
+    row = by_precision(tmp_path, "^deepq/infer", "int8", "--fathom_backend=onednn")["int8"]
+    assert "/backend:onednn/" in row["name"]
+    assert row["label"].startswith("oneDNN ")
+    assert "onednn::" not in row["label"]
+    assert 0 < row["distance_to_fp32"] < 0.1
+
+
+def test_onednn_has_no_steps_of_weights_alone(tmp_path):
+    options = ["--fathom_backend=onednn", "--fathom_precision=int8w", "--benchmark_list_tests"]
+    result = run(*options, "--benchmark_filter=^gpt2/infer")
+    assert "precision:int8w" not in result.stdout
+
+
 def test_a_step_has_the_flops_of_fp32_and_names_its_kernels(steps):
     assert steps["int8"]["flops_per_step"] == steps["fp32"]["flops_per_step"]
     assert "onednn::qconv2d_pointwise" in steps["int8"]["label"]

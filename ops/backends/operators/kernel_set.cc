@@ -9,6 +9,11 @@ namespace fathom::ops {
 namespace {
 
 using fixtures::Device;
+using fixtures::Precision;
+
+void append(std::vector<Replacement>& all, const std::vector<Replacement>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
 
 std::vector<Replacement> onednn_operators() {
   return onednn::version().empty() ? std::vector<Replacement>() : onednn::operators();
@@ -24,25 +29,28 @@ class ReplacementsAreWanted final : public c10::WarningHandler {
 
 }  // namespace
 
-std::shared_ptr<KernelSet> onednn_kernels() {
-  return std::make_shared<ReplacedKernels>("onednn", Device::kCpu, onednn_operators(),
-                                           Choice::kFirst);
+std::shared_ptr<KernelSet> onednn_kernels(Precision precision) {
+  std::vector<Replacement> all = onednn_operators();
+  if (precision == Precision::kInt8) append(all, quantized_operators({Backend::kOneDnn}));
+  return std::make_shared<ReplacedKernels>("onednn", Device::kCpu, std::move(all), Choice::kFirst);
 }
 
-std::shared_ptr<KernelSet> tuned_kernels(Device device, bool quantized) {
+std::shared_ptr<KernelSet> tuned_kernels(Device device, Precision precision) {
   std::vector<Replacement> all;
   if (device == Device::kCpu) {
     all = native_operators();
-    for (auto& one : onednn_operators()) all.push_back(one);
-    if (quantized)
-      for (auto& one : quantized_operators(/*with_native=*/true)) all.push_back(one);
+    append(all, onednn_operators());
+    if (fixtures::is_quantized(precision))
+      append(all, quantized_operators({Backend::kTorch, Backend::kNative}));
+    if (precision == Precision::kInt8 && !onednn::version().empty())
+      append(all, quantized_operators({Backend::kOneDnn}));
   }
   return std::make_shared<ReplacedKernels>("tuned", device, std::move(all), Choice::kFastest);
 }
 
 std::shared_ptr<KernelSet> torch_quantized_kernels() {
-  return std::make_shared<ReplacedKernels>(
-      "torch", Device::kCpu, quantized_operators(/*with_native=*/false), Choice::kFirst);
+  return std::make_shared<ReplacedKernels>("torch", Device::kCpu,
+                                           quantized_operators({Backend::kTorch}), Choice::kFirst);
 }
 
 void without_replacement_warning(const std::function<void()>& registrations) {

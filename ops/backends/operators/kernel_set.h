@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fixtures/machine/device.h"
+#include "fixtures/machine/precision.h"
 #include "ops/backends/operators/chosen_kernels.h"
 
 namespace fathom::ops {
@@ -61,13 +62,17 @@ class KernelSet {
 /// their gradients where those are operators of their own. Tensors keep LibTorch's layouts: each
 /// call reorders what its primitive wants in another one. Where oneDNN has no primitive for a call,
 /// as for other types, LibTorch's kernel runs. Without operators in a build without oneDNN.
-std::shared_ptr<KernelSet> onednn_kernels();
+/// In kInt8, the QuantizedLayers of the process run oneDNN's, too.
+std::shared_ptr<KernelSet> onednn_kernels(
+    fixtures::Precision precision = fixtures::Precision::kFp32);
 
 /// On the CPU, for each of these operators and each shape the fastest of LibTorch's kernel,
 /// oneDNN's and ours: the calls of the first steps take turns. Composites and updates run our fused
 /// kernels. On a GPU it has no operators: there LibTorch's updates are fused, and its convolutions
-/// are the fastest of cuDNN's. `quantized`: with kernels of the QuantizedLayers of the process.
-std::shared_ptr<KernelSet> tuned_kernels(fixtures::Device device, bool quantized = false);
+/// are the fastest of cuDNN's. In a quantised precision, with kernels of the QuantizedLayers of the
+/// process.
+std::shared_ptr<KernelSet> tuned_kernels(
+    fixtures::Device device, fixtures::Precision precision = fixtures::Precision::kFp32);
 
 /// LibTorch's kernels of the QuantizedLayers of the process, on the CPU; backend:torch runs them.
 std::shared_ptr<KernelSet> torch_quantized_kernels();

@@ -1,9 +1,9 @@
 #include <array>
 #include <cstddef>
 
+#include "ops/backends/operators/quantized_layers.h"
 #include "ops/backends/operators/replacement.h"
 #include "ops/core/call_args.h"
-#include "ops/kernels/quantized/quantized_layers.h"
 
 namespace fathom::ops {
 namespace {
@@ -65,10 +65,13 @@ void add(std::vector<Replacement>& all) {
 
 }  // namespace
 
-std::vector<Replacement> quantized_operators(bool with_native) {
+std::vector<Replacement> quantized_operators(std::initializer_list<Backend> backends) {
   std::vector<Replacement> all;
-  add<Backend::kTorch>(all);
-  if (with_native) add<Backend::kNative>(all);
+  for (const Backend backend : backends) {
+    if (backend == Backend::kTorch) add<Backend::kTorch>(all);
+    if (backend == Backend::kNative) add<Backend::kNative>(all);
+    if (backend == Backend::kOneDnn) add<Backend::kOneDnn>(all);
+  }
   return all;
 }
 

@@ -2,11 +2,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "ops/backends/operators/call_key.h"
+#include "ops/core/backend.h"
 
 namespace fathom::ops {
 
@@ -43,8 +45,8 @@ std::vector<Replacement> operators();
 /// one query.
 std::vector<Replacement> native_operators();
 
-/// Those of the QuantizedLayers of this process, which claim their calls: on LibTorch's kernels
-/// and, `with_native`, with ours.
-std::vector<Replacement> quantized_operators(bool with_native);
+/// Those of the QuantizedLayers of this process, which claim their calls, on the kernels of kTorch,
+/// kNative and kOneDnn.
+std::vector<Replacement> quantized_operators(std::initializer_list<Backend> backends);
 
 }  // namespace fathom::ops

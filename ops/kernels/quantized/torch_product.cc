@@ -64,10 +64,6 @@ QuantizedProduct in_bf16(const OptionalTensor& bias, const QuantizedProduct& pro
   };
 }
 
-std::string with_bits(const char* kernel) {
-  return std::string(kernel) + (exact_weight_bits() == 7 ? " 7-bit weights" : "");
-}
-
 bool saturates() {
   constexpr int64_t kColumns = 256;
   constexpr double kMostX = 255;
@@ -145,10 +141,14 @@ std::string torch_product_name(Precision precision, bool per_token) {
   if (precision == Precision::kInt8w) return "_weight_int8pack_mm in bf16";
   if (precision == Precision::kInt4w) return "_weight_int4pack_mm_for_cpu in bf16";
   if (precision != Precision::kInt8) return "";
-  return with_bits(per_token ? "_int_mm" : "onednn::qlinear_pointwise");
+  return with_weight_bits(per_token ? "_int_mm" : "onednn::qlinear_pointwise");
 }
 
-std::string torch_convolution_name() { return with_bits("onednn::qconv2d_pointwise"); }
+std::string torch_convolution_name() { return with_weight_bits("onednn::qconv2d_pointwise"); }
+
+std::string with_weight_bits(const std::string& kernel) {
+  return kernel + (exact_weight_bits() == 7 ? " 7-bit weights" : "");
+}
 
 int exact_weight_bits() {
   static const int bits = saturates() ? 7 : 8;

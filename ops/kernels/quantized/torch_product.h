@@ -32,10 +32,12 @@ QuantizedProduct torch_convolution(const WeightCodes& weight, const std::optiona
 /// LibTorch's kernel for kInt8 and x in int8: the sums of the codes' products in int32.
 QuantizedProduct torch_sums(const WeightCodes& weight);
 
-/// Names of these kernels for labels, with " 7-bit weights" where exact_weight_bits() says so; ""
-/// where there is none. `per_token`: that of torch_sums().
+/// Names of these kernels for labels; "" where there is none. `per_token`: that of torch_sums().
 std::string torch_product_name(fixtures::Precision precision, bool per_token);
 std::string torch_convolution_name();
+
+/// The name of a kernel, with " 7-bit weights" where exact_weight_bits() says so.
+std::string with_weight_bits(const std::string& kernel);
 
 /// The bits that a weight's codes may have, so that LibTorch's and oneDNN's products of uint8 and
 /// int8 are exact: 7 where the CPU adds two products in 16 bits, since it has no VNNI.

@@ -1,4 +1,4 @@
-#include "ops/kernels/quantized/quantized_layers.h"
+#include "ops/backends/operators/quantized_layers.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/aminmax.h>
@@ -83,15 +83,15 @@ void QuantizedLayer::calibrate(const at::Tensor& x) {
 at::Tensor QuantizedLayer::activations(Backend backend, const at::Tensor& x) {
   const auto how = ActivationCodes::of_range(least_, most_);
   RECORD_USER_SCOPE_WITH_INPUTS("op:quantize", (std::vector<IValue>{x, false, "int8"}));
-  return backend == Backend::kNative ? quantize(x, how) : torch_quantize(x, how);
+  return backend == Backend::kTorch ? torch_quantize(x, how) : quantize(x, how);
 }
 
 at::Tensor QuantizedLayer::per_token(Backend backend, const at::Tensor& x,
                                      const std::optional<at::Tensor>& bias) {
-  const bool native = backend == Backend::kNative;
+  const bool torch = backend == Backend::kTorch;
   const auto tokens = [&] {
     RECORD_USER_SCOPE_WITH_INPUTS("op:quantize", (std::vector<IValue>{x, true, "int8"}));
-    return native ? quantize_tokens(x) : torch_quantize_tokens(x);
+    return torch ? torch_quantize_tokens(x) : quantize_tokens(x);
   }();
   const at::Tensor sums = [&] {
     RECORD_USER_SCOPE_WITH_INPUTS("op:quantized_matmul",
@@ -101,8 +101,12 @@ at::Tensor QuantizedLayer::per_token(Backend backend, const at::Tensor& x,
   RECORD_USER_SCOPE_WITH_INPUTS("op:dequantize",
                                 (std::vector<IValue>{sums, bias.has_value(), "int8"}));
   const at::Tensor scales = codes_->scales.squeeze(1);
-  return native ? dequantize(sums, tokens.scales, scales, bias)
-                : torch_dequantize(sums, tokens.scales, scales, bias);
+  return torch ? torch_dequantize(sums, tokens.scales, scales, bias)
+               : dequantize(sums, tokens.scales, scales, bias);
+}
+
+onednn::KernelNames QuantizedLayer::onednn_names() {
+  return [this](const std::string& name) { kernels_.insert("oneDNN " + with_weight_bits(name)); };
 }
 
 /// LibTorch has no kernels for llama.cpp's formats.
@@ -113,9 +117,16 @@ bool QuantizedLayer::runs_ours(Backend backend) const {
 
 QuantizedProduct QuantizedLayer::make_linear(Backend backend,
                                              const std::optional<at::Tensor>& bias) {
-  if (per_token_) return torch_sums(codes());
-  if (precision_ == Precision::kInt8)
-    return torch_product(codes(), bias, ActivationCodes::of_range(least_, most_));
+  if (precision_ == Precision::kInt8) {
+    std::optional<ActivationCodes> x;
+    if (!per_token_) x = ActivationCodes::of_range(least_, most_);
+    if (backend == Backend::kOneDnn)
+      return onednn::quantized_product(codes(), x ? bias : std::nullopt, x, onednn_names());
+    kernels_.insert(torch_product_name(precision_, per_token_));
+    return x ? torch_product(codes(), bias, *x) : torch_sums(codes());
+  }
+  kernels_.insert(runs_ours(backend) ? std::string(kPackedLinearName)
+                                     : torch_product_name(precision_, per_token_));
   if (!runs_ours(backend)) return torch_product(codes(), bias);
   return [packed = packed(codes()), bias](const at::Tensor& x) {
     return packed_linear(x, packed, bias);
@@ -124,8 +135,6 @@ QuantizedProduct QuantizedLayer::make_linear(Backend backend,
 
 at::Tensor QuantizedLayer::linear(Backend backend, const at::Tensor& x,
                                   const std::optional<at::Tensor>& bias) {
-  kernels_.insert(runs_ours(backend) ? std::string(kPackedLinearName)
-                                     : torch_product_name(precision_, per_token_));
   const bool has_scale = precision_ == Precision::kInt8 && !per_token_;
   const at::Tensor in = has_scale ? activations(backend, x) : x;
   if (!products_.contains(backend)) products_[backend] = make_linear(backend, bias);
@@ -141,9 +150,14 @@ at::Tensor QuantizedLayer::convolution(Backend backend, const at::Tensor& x,
                                        const ConvolutionOptions& how) {
   const at::Tensor in = activations(backend, x);
   if (!products_.contains(backend)) {
-    kernels_.insert(torch_convolution_name());
-    products_[backend] =
-        torch_convolution(codes(), bias, ActivationCodes::of_range(least_, most_), how);
+    const auto codes_of_x = ActivationCodes::of_range(least_, most_);
+    if (backend == Backend::kOneDnn) {
+      products_[backend] =
+          onednn::quantized_convolution(codes(), bias, codes_of_x, how, onednn_names());
+    } else {
+      kernels_.insert(torch_convolution_name());
+      products_[backend] = torch_convolution(codes(), bias, codes_of_x, how);
+    }
   }
   RECORD_USER_SCOPE_WITH_INPUTS(
       "op:quantized_conv2d",

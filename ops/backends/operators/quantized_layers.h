@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fixtures/machine/precision.h"
+#include "ops/backends/operators/onednn_quantized.h"
 #include "ops/core/backend.h"
 #include "ops/kernels/quantized/torch_product.h"
 #include "ops/kernels/quantized/weight_codes.h"
@@ -29,8 +30,8 @@ class QuantizedLayer {
   /// Widens the range of activations that have one scale to those of x.
   void calibrate(const at::Tensor& x);
 
-  /// x [M, K] · Wᵀ (+ bias [N]) on LibTorch's kernels (kTorch; ours, where LibTorch has none) or
-  /// with ours (kNative).
+  /// x [M, K] · Wᵀ (+ bias [N]) on LibTorch's kernels (kTorch; ours, where LibTorch has none), with
+  /// ours (kNative), or in kInt8 with ours around oneDNN's (kOneDnn).
   at::Tensor linear(Backend backend, const at::Tensor& x, const std::optional<at::Tensor>& bias);
 
   /// The convolution of images [N, C, H, W].
@@ -47,6 +48,7 @@ class QuantizedLayer {
   bool runs_ours(Backend backend) const;
   at::Tensor activations(Backend backend, const at::Tensor& x);
   at::Tensor per_token(Backend backend, const at::Tensor& x, const std::optional<at::Tensor>& bias);
+  onednn::KernelNames onednn_names();
   QuantizedProduct make_linear(Backend backend, const std::optional<at::Tensor>& bias);
 
   at::Tensor weight_;
