@@ -8,9 +8,10 @@
 /// multiply-adds, version 4 also AVX-512.
 #define FATHOM_VECTOR_CLONES \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-/// The same for functions with registers of up to 32 bytes, and before one with registers of 64
-/// bytes, which only a CPU of has_avx512() runs.
+/// The same without AVX-512, for functions with registers of at most 32 bytes.
 #define FATHOM_NARROW_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+/// Before a function with registers of 64 bytes: GCC compiles it for AVX-512. It must run only
+/// where has_avx512().
 #define FATHOM_AVX512 __attribute__((target("arch=x86-64-v4")))
 #else
 #define FATHOM_VECTOR_CLONES

@@ -113,7 +113,7 @@ Primitive::Primitive(const Describe& describe, const std::vector<Argument>& inpu
   for (const auto& [name, desc, data] : inputs) {
     const memory from(desc, engine(), data);
     const memory to = preparation_.reordered(from, wanted(name));
-    if (to != from) inputs_.push_back({from, to, dnnl::reorder(from, to), data});
+    if (to != from) inputs_.push_back({from, to, dnnl::reorder(from, to)});
     add_place(from);
     memories_.insert_or_assign(name, to);
   }
@@ -139,7 +139,7 @@ Primitive::Primitive(const Describe& describe, const std::vector<Argument>& inpu
     if (has(name)) add_place(memories_.at(name));
   }
   if (!outputs_.empty()) run();
-  for (const auto& [from, to, reorder, data] : outputs_) preparation_.reorder(from, to);
+  for (const auto& [from, to, reorder] : outputs_) preparation_.reorder(from, to);
 }
 
 void Primitive::run() {
@@ -148,7 +148,7 @@ void Primitive::run() {
 }
 
 void Primitive::write_outputs() {
-  for (auto& [from, to, reorder, data] : outputs_) reorder.execute(stream_, from, to);
+  for (auto& [from, to, reorder] : outputs_) reorder.execute(stream_, from, to);
   stream_.wait();
 }
 
@@ -166,8 +166,8 @@ void Primitive::run_over(std::span<void* const> from, std::span<void* const> to)
     const auto place = std::find(from.begin(), from.end(), data) - from.begin();
     if (place < std::ssize(from)) memory.set_data_handle(to[static_cast<std::size_t>(place)]);
   }
-  for (auto& [caller, own, reorder, data] : inputs_) {
-    if (std::find(from.begin(), from.end(), data) != from.end())
+  for (auto& [caller, own, reorder] : inputs_) {
+    if (std::ranges::find(to, caller.get_data_handle()) != to.end())
       reorder.execute(stream_, caller, own);
   }
   primitive_.execute(stream_, memories_);

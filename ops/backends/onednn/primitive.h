@@ -92,7 +92,6 @@ class Primitive final : public Kernel {
   struct Move {
     dnnl::memory from, to;
     dnnl::reorder reorder;
-    void* data = nullptr;  ///< of an input, the caller's at first
   };
   /// Memory that run_over() may find elsewhere, and where it was at first.
   struct Placed {

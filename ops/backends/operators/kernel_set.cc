@@ -15,8 +15,11 @@ void append(std::vector<Replacement>& all, const std::vector<Replacement>& more)
   all.insert(all.end(), more.begin(), more.end());
 }
 
-std::vector<Replacement> onednn_operators() {
-  return onednn::version().empty() ? std::vector<Replacement>() : onednn::operators();
+std::vector<Replacement> onednn_operators(Precision precision) {
+  if (onednn::version().empty()) return {};
+  std::vector<Replacement> all = onednn::operators();
+  if (precision == Precision::kInt8) append(all, quantized_operators(Backend::kOneDnn));
+  return all;
 }
 
 class ReplacementsAreWanted final : public c10::WarningHandler {
@@ -30,27 +33,26 @@ class ReplacementsAreWanted final : public c10::WarningHandler {
 }  // namespace
 
 std::shared_ptr<KernelSet> onednn_kernels(Precision precision) {
-  std::vector<Replacement> all = onednn_operators();
-  if (precision == Precision::kInt8) append(all, quantized_operators({Backend::kOneDnn}));
-  return std::make_shared<ReplacedKernels>("onednn", Device::kCpu, std::move(all), Choice::kFirst);
+  return std::make_shared<ReplacedKernels>("onednn", Device::kCpu, onednn_operators(precision),
+                                           Choice::kFirst);
 }
 
 std::shared_ptr<KernelSet> tuned_kernels(Device device, Precision precision) {
   std::vector<Replacement> all;
   if (device == Device::kCpu) {
     all = native_operators();
-    append(all, onednn_operators());
-    if (fixtures::is_quantized(precision))
-      append(all, quantized_operators({Backend::kTorch, Backend::kNative}));
-    if (precision == Precision::kInt8 && !onednn::version().empty())
-      append(all, quantized_operators({Backend::kOneDnn}));
+    append(all, onednn_operators(precision));
+    if (fixtures::is_quantized(precision)) {
+      append(all, quantized_operators(Backend::kTorch));
+      append(all, quantized_operators(Backend::kNative));
+    }
   }
   return std::make_shared<ReplacedKernels>("tuned", device, std::move(all), Choice::kFastest);
 }
 
 std::shared_ptr<KernelSet> torch_quantized_kernels() {
   return std::make_shared<ReplacedKernels>("torch", Device::kCpu,
-                                           quantized_operators({Backend::kTorch}), Choice::kFirst);
+                                           quantized_operators(Backend::kTorch), Choice::kFirst);
 }
 
 void without_replacement_warning(const std::function<void()>& registrations) {

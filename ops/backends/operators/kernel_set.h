@@ -62,7 +62,7 @@ class KernelSet {
 /// their gradients where those are operators of their own. Tensors keep LibTorch's layouts: each
 /// call reorders what its primitive wants in another one. Where oneDNN has no primitive for a call,
 /// as for other types, LibTorch's kernel runs. Without operators in a build without oneDNN.
-/// In kInt8, the QuantizedLayers of the process run oneDNN's, too.
+/// In kInt8, the QuantizedLayers of the process run on oneDNN, too.
 std::shared_ptr<KernelSet> onednn_kernels(
     fixtures::Precision precision = fixtures::Precision::kFp32);
 

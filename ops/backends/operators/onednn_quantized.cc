@@ -9,6 +9,7 @@
 #include "ops/backends/onednn/library.h"
 #include "ops/backends/operators/call_key.h"
 #include "ops/core/buffer.h"
+#include "ops/core/pool_windows.h"
 
 namespace fathom::ops::onednn {
 namespace {
@@ -29,7 +30,7 @@ class Kernels {
       : problem_(std::move(problem)), names_(std::move(names)) {}
 
   at::Tensor run(const at::Tensor& x, const at::Tensor& y) {
-    const std::array<void*, 2> memory{buffer(x).data, buffer(y).data};
+    const std::array memory{const_cast<void*>(x.const_data_ptr()), y.mutable_data_ptr()};
     auto& of_shape = kernels_[key_of(std::array<c10::IValue, 1>{x})];
     if (of_shape.kernel == nullptr) {
       of_shape = {.kernel = kernel(problem_(x, y)), .memory = memory};
@@ -95,16 +96,15 @@ QuantizedProduct quantized_convolution(const WeightCodes& weight,
                                                        .groups = how.groups},
                                        .quantization = quantization(scales, x)};
   };
-  const at::IntArrayRef filter = weight.codes.sizes();
-  return [kernels = std::make_shared<Kernels>(problem, names), how, outputs = filter[0],
-          taps = std::array{filter[2], filter[3]}](const at::Tensor& codes) {
+  const PoolWindows windows{.kernel = {weight.codes.size(2), weight.codes.size(3)},
+                            .stride = how.stride,
+                            .padding = how.padding,
+                            .dilation = how.dilation};
+  return [kernels = std::make_shared<Kernels>(problem, names), windows,
+          outputs = weight.codes.size(0)](const at::Tensor& codes) {
     const at::Tensor in = codes.contiguous(at::MemoryFormat::ChannelsLast);
-    std::array<int64_t, 4> sizes{in.size(0), outputs};
-    for (std::size_t i = 0; i < taps.size(); ++i) {
-      const int64_t extent = in.size(static_cast<int64_t>(i) + 2) + 2 * how.padding.at(i) -
-                             how.dilation.at(i) * (taps.at(i) - 1);
-      sizes.at(i + 2) = (extent - 1) / how.stride.at(i) + 1;
-    }
+    Sizes sizes = windows.output(in.sizes().vec());
+    sizes[1] = outputs;
     return kernels->run(
         in, at::empty(sizes, in.options().dtype(at::kFloat), at::MemoryFormat::ChannelsLast));
   };

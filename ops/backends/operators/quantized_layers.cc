@@ -125,9 +125,10 @@ QuantizedProduct QuantizedLayer::make_linear(Backend backend,
     kernels_.insert(torch_product_name(precision_, per_token_));
     return x ? torch_product(codes(), bias, *x) : torch_sums(codes());
   }
-  kernels_.insert(runs_ours(backend) ? std::string(kPackedLinearName)
-                                     : torch_product_name(precision_, per_token_));
-  if (!runs_ours(backend)) return torch_product(codes(), bias);
+  const bool ours = runs_ours(backend);
+  kernels_.insert(ours ? std::string(kPackedLinearName)
+                       : torch_product_name(precision_, per_token_));
+  if (!ours) return torch_product(codes(), bias);
   return [packed = packed(codes()), bias](const at::Tensor& x) {
     return packed_linear(x, packed, bias);
   };

@@ -49,7 +49,8 @@ std::optional<Results> convolution(Arguments in, KeptPointer& /*kept*/) {
 }
 
 template <Backend backend>
-void add(std::vector<Replacement>& all) {
+std::vector<Replacement> all_on() {
+  std::vector<Replacement> all;
   const char* const of = name(backend).data();
   const auto add_one = [&]<Operator op>(Attempt run) {
     all.push_back({.op = kNames[op], .run = run, .backend = of, .claims = [](Arguments in) {
@@ -61,18 +62,14 @@ void add(std::vector<Replacement>& all) {
   add_one.template operator()<kAddmm>(addmm<backend>);
   add_one.template operator()<kAddmmOut>(out<addmm<backend>>);
   add_one.template operator()<kConvolution>(convolution<backend>);
+  return all;
 }
 
 }  // namespace
 
-std::vector<Replacement> quantized_operators(std::initializer_list<Backend> backends) {
-  std::vector<Replacement> all;
-  for (const Backend backend : backends) {
-    if (backend == Backend::kTorch) add<Backend::kTorch>(all);
-    if (backend == Backend::kNative) add<Backend::kNative>(all);
-    if (backend == Backend::kOneDnn) add<Backend::kOneDnn>(all);
-  }
-  return all;
+std::vector<Replacement> quantized_operators(Backend backend) {
+  if (backend == Backend::kOneDnn) return all_on<Backend::kOneDnn>();
+  return backend == Backend::kNative ? all_on<Backend::kNative>() : all_on<Backend::kTorch>();
 }
 
 }  // namespace fathom::ops

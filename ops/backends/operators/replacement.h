@@ -2,7 +2,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -45,8 +44,8 @@ std::vector<Replacement> operators();
 /// one query.
 std::vector<Replacement> native_operators();
 
-/// Those of the QuantizedLayers of this process, which claim their calls, on the kernels of kTorch,
-/// kNative and kOneDnn.
-std::vector<Replacement> quantized_operators(std::initializer_list<Backend> backends);
+/// The kernels of kTorch, kNative or kOneDnn for the QuantizedLayers of this process, which claim
+/// their calls.
+std::vector<Replacement> quantized_operators(Backend backend);
 
 }  // namespace fathom::ops

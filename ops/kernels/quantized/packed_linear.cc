@@ -18,7 +18,7 @@ using fixtures::Precision;
 
 constexpr int64_t kGroup = 32;        // columns of a scale
 constexpr int64_t kMostRows = 8;      // for which a code is converted once
-constexpr int64_t kRowsInCache = 64;  // of x that all blocks of a thread read
+constexpr int64_t kRowsInCache = 64;  // of x, while a thread runs through its blocks
 constexpr int64_t kGrain = 1 << 15;   // minimum elements of the weight per thread
 constexpr int64_t kAhead = 512;       // words between the loads and the prefetches of the codes
 
@@ -99,8 +99,8 @@ struct Product {
   int64_t outputs;
 };
 
-/// Adds field j and those behind it of some words, times x, to the sums. Several sums of a row
-/// don't wait for each other.
+/// Adds fields j and later of the words, times x, to the sums. A row has several sums, so that an
+/// addition need not wait for the one before.
 template <typename F, int64_t j, int64_t chains, int64_t rows>
 [[gnu::always_inline]] inline void add_fields(const typename F::Words& words, const float* x,
                                               typename F::Floats (&sums)[chains][rows]) {
@@ -190,8 +190,8 @@ struct Rounding {
   return {.scale = scale, .twice = scale == 0 ? 0 : 2 / exact};
 }
 
-/// Halves go away from zero, as in ggml. The sums are of integers, since the compiler may contract
-/// a sum of floats with the product before it, which then has other ties.
+/// Ties round away from zero, as in ggml. It adds integers: the compiler may contract a sum of
+/// floats with the product before it, which then rounds ties otherwise.
 [[gnu::always_inline]] inline void round(const Rounding& how, Lanes<float>& x) {
   const auto bits = reinterpret_cast<Lanes<uint32_t>>(x);
   const auto magnitude = reinterpret_cast<Lanes<float>>(bits & 0x7FFFFFFF);

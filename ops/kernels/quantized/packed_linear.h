@@ -35,7 +35,8 @@ at::Tensor packed_linear(const at::Tensor& x, const PackedWeight& weight,
 
 inline constexpr std::string_view kPackedLinearName = "packed_linear";  ///< in labels
 
-/// x [M, K] after rounding to Q8_0 and back; of any floating type, K a multiple of 32.
+/// x [M, K] after rounding to Q8_0 and back, composed of LibTorch's ops: what packed_linear()
+/// multiplies. Of any floating type; K is a multiple of 32.
 at::Tensor rounded_to_q8_0(const at::Tensor& x);
 
 }  // namespace fathom::ops
