@@ -114,13 +114,14 @@ Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(option
   connect_ranks();
 }
 
-/// Weights alone are quantised in networks of language only.
+/// In networks with convolutions, layers are quantised in int8 on the CPU only.
 void Step::quantize() {
   const bool images = has_convolutions();
-  if (images && fixtures::is_weight_only(options_.precision)) return;
+  const bool int8 = options_.precision == fixtures::Precision::kInt8;
+  if (images && !(int8 && options_.device == fixtures::Device::kCpu)) return;
   RandomState random(fixtures::torch_device(options_.device));
-  auto layers = std::make_unique<ops::QuantizedLayers>(workload_->module().parameters(),
-                                                       options_.precision, /*per_token=*/!images);
+  auto layers = std::make_unique<ops::QuantizedLayers>(
+      workload_->module().parameters(), options_.precision, /*per_token=*/int8 && !images);
   LayerFinder finder(*layers);
   const c10::InferenceMode inference;
   ops::observe(

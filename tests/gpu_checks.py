@@ -8,7 +8,8 @@ MIN_SHARE_OF_PEAK = 50  # percent, of the fastest backend of a product of 4096 x
 SQUARE = {
     "workload": "square",
     "rows": [
-        {"op": "matmul", "layer": "4096", "pass": "forward", "count": 1}
+        {"op": "matmul", "layer": "4096", "pass": "forward", "count": 1, "infer_count": 1}
+        | {"transpose_b": True}
         | dict.fromkeys("mnk", 4096)
     ],
 }
@@ -80,6 +81,7 @@ SHORT_FORMS = {
     "{cuda}": "{program} --fathom_device=cuda",
     "{quick}": "{program} --fathom_device=cuda --benchmark_min_time=0.05",
     "{precisions}": "--fathom_precision=fp32,tf32,bf16",
+    "{formats}": "--fathom_precision=fp32,tf32,bf16,fp16,int8,fp8",
 }
 
 
@@ -141,7 +143,8 @@ CHECKS = [
         f"products of 4096 x 4096 matrices reach {MIN_SHARE_OF_PEAK} % of the peak",
         60,
         (
-            "{cuda} {precisions} --fathom_shapes={out}/square_shapes.json --benchmark_filter=^op/matmul/square/"
+            "{cuda} {formats} --fathom_shapes={out}/square_shapes.json"
+            " --benchmark_filter=^op/(quantized_)?matmul/square/"
             " --benchmark_out={out}/square.json",
         ),
         reaches_peak,
@@ -181,6 +184,16 @@ CHECKS = [
             " --benchmark_out={out}/tuned.json",
         ),
         has_rows("tuned.json"),
+    ),
+    Check(
+        "formats",
+        "inference of a language model in the formats of 16 and of 8 bits",
+        75,
+        (
+            "{quick} --fathom_precision=fp32,bf16,fp16,int8,fp8 --benchmark_filter=^gpt2/infer"
+            " --benchmark_out={out}/formats.json",
+        ),
+        has_rows("formats.json"),
     ),
     Check(
         "layouts",

@@ -93,9 +93,11 @@ void offer_gemm(Peak& peak, int64_t side, fixtures::Device device, fixtures::Pre
       {{ops::Backend::kOneDnn, "oneDNN GEMM"},
        {ops::Backend::kTorch, "LibTorch GEMM"},
        {ops::Backend::kCublas, "cuBLAS GEMM"}}};
-  const bool codes = precision == fixtures::Precision::kInt8;
+  const bool int8 = precision == fixtures::Precision::kInt8;
+  const bool codes = int8 || precision == fixtures::Precision::kFp8;
   ops::FieldRow shape{{"m", side}, {"n", side}, {"k", side}};
   if (codes) shape.emplace_back("format", std::string(name(precision)));
+  if (int8 && device == fixtures::Device::kCuda) shape.emplace_back("per_token", true);
   ops::FieldLoader fields(shape);
   const auto matmul =
       ops::op_type(codes ? "quantized_matmul" : "matmul")->make(fields, ops::Pass::kForward);

@@ -161,9 +161,13 @@ std::string refused_precision(const Options& options) {
       !holds(options.axes.devices, Device::kCuda)) {
     return "=tf32: runs on a GPU only, but --fathom_device is cpu; expected fp32, bf16 or fp16";
   }
+  if (holds(options.axes.precisions, Precision::kFp8) &&
+      !holds(options.axes.devices, Device::kCuda)) {
+    return "=fp8: runs on a GPU only, but --fathom_device is cpu; expected int8";
+  }
   if (holds(options.axes.devices, Device::kCpu)) return {};
   for (const auto precision : options.axes.precisions) {
-    if (fixtures::is_quantized(precision))
+    if (fixtures::is_weight_only(precision))
       return "=" + std::string(name(precision)) +
              ": runs on the CPU only, which --fathom_device leaves out";
   }
@@ -276,7 +280,7 @@ OptionGroup axis_options() {
             {.token = "batch", .excludes = {recorded}, .own_process = kValueOfRow}},
            {"--fathom_precision",
             "sets fp32, bf16 or fp16 (by autocast), tf32 (GPU), or for inference on the CPU\n"
-            "int8, int8w, int4w, q8_0 or q4_0 (default: fp32)",
+            "int8, fp8 (GPU), int8w, int4w, q8_0 or q4_0 (default: fp32)",
             list(&Axes::precisions, fixtures::kPrecisionNames),
             {.token = "precision", .excludes = {recorded}, .refusal = refused_precision}},
            {"--fathom_backend",

@@ -93,7 +93,7 @@ void add_network(std::vector<Row>& rows, const Axes& axes, const Conditions& con
   if (!quantizes) return;
   for_devices_and_precisions(axes, [&](Device device, Precision precision) {
     if (!fixtures::is_quantized(precision)) return;
-    for (auto& row : ops::quantized_rows(shapes, precision)) {
+    for (auto& row : ops::quantized_rows(shapes, device, precision)) {
       const auto shape = std::make_shared<const ops::ShapeRow>(std::move(row));
       add_shape(rows, axes, conditions, shape, device, precision);
     }

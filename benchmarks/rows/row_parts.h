@@ -47,10 +47,11 @@ bool wanted(const Axes& axes, ops::Backend backend);
 /// Whether the user's library has kernels for the device.
 bool has_library(const Axes& axes, fixtures::Device device);
 
-/// Whether a precision exists on a device: tf32 on GPUs only, the quantised ones on the CPU only.
+/// Whether a precision exists on a device: tf32 and fp8 on GPUs only, weights alone on the CPU
+/// only.
 inline bool has(fixtures::Device device, fixtures::Precision precision) {
-  const bool cpu = device == fixtures::Device::kCpu;
-  return cpu ? precision != fixtures::Precision::kTf32 : !fixtures::is_quantized(precision);
+  if (device == fixtures::Device::kCuda) return !fixtures::is_weight_only(precision);
+  return precision != fixtures::Precision::kTf32 && precision != fixtures::Precision::kFp8;
 }
 
 /// Calls `visit` with each device and each precision that it has.

@@ -28,7 +28,7 @@ std::shared_ptr<ops::KernelSet> kernels_of(const Axes& axes, Backend backend, De
   if (backend == Backend::kLibrary) return axes.library;
   if (backend == Backend::kOneDnn) return ops::onednn_kernels(precision);
   if (backend == Backend::kTuned) return ops::tuned_kernels(device, precision);
-  if (fixtures::is_quantized(precision)) return ops::torch_quantized_kernels();
+  if (fixtures::is_quantized(precision)) return ops::torch_quantized_kernels(device);
   return nullptr;
 }
 
@@ -42,11 +42,13 @@ std::vector<Backend> step_backends(const Axes& axes, const models::WorkloadRow& 
     return backends;
   }
   if (wanted(axes, Backend::kTorch)) backends.push_back(Backend::kTorch);
+  const bool quantized = fixtures::is_quantized(precision);
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
-    if (asks_for(axes, backend) && is_here(backend, device, precision)) backends.push_back(backend);
+    const bool on_gpu = quantized && device == Device::kCuda;  // LibTorch's kernels only
+    if (asks_for(axes, backend) && is_here(backend, device, precision) && !on_gpu)
+      backends.push_back(backend);
   }
-  if (!fixtures::is_quantized(precision) && has_library(axes, device))
-    backends.push_back(Backend::kLibrary);
+  if (!quantized && has_library(axes, device)) backends.push_back(Backend::kLibrary);
   return backends;
 }
 
@@ -181,10 +183,11 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
 }
 
 /// Whether a step has layers that a quantised precision changes.
-bool quantizes(const models::WorkloadRow& workload, models::Mode mode, Precision precision) {
+bool quantizes(const models::WorkloadRow& workload, models::Mode mode, Device device,
+               Precision precision) {
   const std::string_view shapes = models::shapes_text(workload);
   return mode == models::Mode::kInfer && workload.quantizes && !shapes.empty() &&
-         !ops::quantized_rows(ops::parse_shapes(shapes, workload.name), precision).empty();
+         !ops::quantized_rows(ops::parse_shapes(shapes, workload.name), device, precision).empty();
 }
 
 void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
@@ -192,7 +195,7 @@ void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& condi
                const std::shared_ptr<const Recorded>& recorded) {
   const std::vector<int64_t> batches = batches_of(axes, workload, mode);
   for_devices_and_precisions(axes, [&](Device device, Precision precision) {
-    if (fixtures::is_quantized(precision) && !quantizes(workload, mode, precision)) return;
+    if (fixtures::is_quantized(precision) && !quantizes(workload, mode, device, precision)) return;
     for (const int64_t batch : batches) {
       const models::StepOptions step{.mode = mode,
                                      .device = device,

@@ -25,6 +25,8 @@ inline std::optional<Element> element(at::ScalarType type) {
       return Element::kS8;
     case at::kInt:
       return Element::kS32;
+    case at::kFloat8_e4m3fn:
+      return Element::kE4m3;
     default:
       return std::nullopt;
   }

@@ -42,11 +42,11 @@ struct ConvolutionProblem {
 struct QuantizationProblem {
   float x_scale;
   int32_t x_zero;
-  Buffer w_scales;  ///< fp32 [N]
+  Buffer w_scales;  ///< fp32 [N], of e4m3 [1]
 };
 
-/// The product of a [M, K] in uint8 and b [K, N] in int8, in fp32 (+ bias [N]); or, without
-/// `quantization`, of a in int8, whose sums c holds in int32.
+/// The product of a [M, K] in uint8 and b [K, N] in int8, or of both in e4m3, in fp32 (+ bias [N]);
+/// or, without `quantization`, of both in int8, whose sums c holds in int32.
 struct QuantizedMatmulProblem {
   Buffer a, b, c;
   std::optional<Buffer> bias = {};

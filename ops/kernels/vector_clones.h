@@ -3,6 +3,8 @@
 // For functions with loops over arrays. Clang does not support target_clones on templates; other
 // processors have one vector width.
 #if defined(__x86_64__) && !defined(__clang__)
+/// Functions are compiled for chosen CPUs, whose instructions may stand in them.
+#define FATHOM_TARGETS
 /// Before a function: GCC compiles it for each vector width and the program chooses one when it
 /// starts, like LibTorch's dispatch by CPU capability. Version 3 of x86-64 has AVX2 and fused
 /// multiply-adds, version 4 also AVX-512.
@@ -13,10 +15,13 @@
 /// Before a function with registers of 64 bytes: GCC compiles it for AVX-512. It must run only
 /// where has_avx512().
 #define FATHOM_AVX512 __attribute__((target("arch=x86-64-v4")))
+/// The same with AVX-512 VNNI; where has_avx512_vnni().
+#define FATHOM_AVX512_VNNI __attribute__((target("arch=x86-64-v4,avx512vnni")))
 #else
 #define FATHOM_VECTOR_CLONES
 #define FATHOM_NARROW_CLONES
 #define FATHOM_AVX512
+#define FATHOM_AVX512_VNNI
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 /// Before a loop with independent iterations, where GCC has too many pointers to check.
@@ -30,8 +35,17 @@
 
 /// Whether the CPU has version 4 of x86-64.
 inline bool has_avx512() {
-#if defined(__x86_64__) && !defined(__clang__)
+#ifdef FATHOM_TARGETS
   return __builtin_cpu_supports("x86-64-v4") != 0;
+#else
+  return false;
+#endif
+}
+
+/// Whether it can also add products of integers, u8 times s8, by one instruction.
+inline bool has_avx512_vnni() {
+#ifdef FATHOM_TARGETS
+  return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
 #else
   return false;
 #endif

@@ -52,17 +52,20 @@ class Rows {
 
 }  // namespace
 
-std::vector<ShapeRow> quantized_rows(const std::vector<ShapeRow>& rows,
+std::vector<ShapeRow> quantized_rows(const std::vector<ShapeRow>& rows, fixtures::Device device,
                                      fixtures::Precision precision) {
   const std::pair format{std::string("format"), FieldValue(std::string(name(precision)))};
   const std::pair per_token{std::string("per_token"), FieldValue(true)};
   const bool tokens = std::ranges::none_of(rows, is_convolution);
   const bool has_codes = !fixtures::is_weight_only(precision);
+  const bool convolutions =
+      precision == fixtures::Precision::kInt8 && device == fixtures::Device::kCpu;
+  const bool per_token_codes = tokens && precision == fixtures::Precision::kInt8;
   Rows made;
-  if (!has_codes && !tokens) return {};
+  if (!convolutions && !tokens) return {};
   for (const auto& row : rows) {
     if (row.pass != Pass::kForward || row.infer_count == 0) continue;
-    if (is_convolution(row) && has_codes) {
+    if (is_convolution(row)) {
       const auto image = field<Pair>(row.fields, "image");
       made.add(row, "quantize",
                {{"sizes", Sizes{field<int64_t>(row.fields, "n"), field<int64_t>(row.fields, "c"),
@@ -86,7 +89,7 @@ std::vector<ShapeRow> quantized_rows(const std::vector<ShapeRow>& rows,
     const FieldRow product{{"m", m}, {"n", n}, {"k", k}};
     if (!has_codes) {
       made.add(row, "quantized_matmul", with_bias(product));
-    } else if (tokens) {
+    } else if (per_token_codes) {
       made.add(row, "quantize", {{"sizes", Sizes{m, k}}, format, per_token});
       FieldRow sums = product;
       sums.insert(sums.end(), {format, per_token});

@@ -10,5 +10,5 @@ def place(precision):
 
 
 def arithmetic(precision):
-    """The format whose peak bounds the products: with quantised weights alone, they are in fp32."""
-    return FP32 if precision in ("int8w", "q8_0", "int4w", "q4_0") else precision
+    """The format whose peak bounds the products: llama.cpp's forms multiply codes of 8 bits."""
+    return {"int8w": FP32, "int4w": FP32, "q8_0": "int8", "q4_0": "int8"}.get(precision, precision)

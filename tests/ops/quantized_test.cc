@@ -95,7 +95,7 @@ TEST(Int4w, CountsItsBytesWithScalesAndZeros) {
 double packed_error(const at::Tensor& x, const WeightCodes& weight,
                     const std::optional<at::Tensor>& bias, int64_t outputs) {
   const c10::InferenceMode inference;
-  const bool rounds = weight.precision == kQ8_0 || weight.precision == kQ4_0;
+  const bool rounds = fixtures::is_of_llama_cpp(weight.precision);
   const at::Tensor in = (rounds ? rounded_to_q8_0(x) : x).to(at::kDouble);
   at::Tensor exact = at::linear(in, in_double(weight).dequantized());
   if (bias) exact = exact + bias->to(at::kDouble);
@@ -109,7 +109,7 @@ TEST(PackedLinear, EqualsTheProductOfTheDequantizedWeight) {
         if (!has_format(precision, columns)) continue;
         const WeightCodes weight = quantized(at::randn({19, columns}), precision);
         const at::Tensor x = at::randn({rows, columns});
-        for (int64_t outputs = 8; outputs <= packed_outputs(); outputs *= 2)
+        for (int64_t outputs = 8; outputs <= packed_outputs(precision); outputs *= 2)
           EXPECT_LT(packed_error(x, weight, at::randn({19}), outputs), 2e-6)
               << name(precision) << ' ' << rows << " x " << columns << ", " << outputs;
       }
@@ -260,7 +260,7 @@ std::string types_of(std::string_view rows, Precision precision) {
   const auto shapes =
       parse_shapes(R"({"workload": "w", "rows": [)" + std::string(rows) + "]}", "rows");
   std::string text;
-  for (const auto& row : quantized_rows(shapes, precision)) {
+  for (const auto& row : quantized_rows(shapes, fixtures::Device::kCpu, precision)) {
     if (!text.empty()) text += ' ';
     text += std::string(row.type->name) + ':' + std::to_string(row.infer_count);
   }

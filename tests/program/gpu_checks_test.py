@@ -15,7 +15,7 @@ from driver_test import UNUSABLE
 from gpu_checks import CHECKS, SQUARE, Check, arguments_of, has_gpu_state, not_skipped, reaches_peak
 from program import NO_DRIVER, PROGRAM, ROOT, WITHOUT_GPU, pretended_driver, run, starts
 
-TOTAL_SECONDS = 25 * 60
+TOTAL_SECONDS = 27 * 60
 NAMES = {"root": ROOT, "out": "out", "python": "python3", "program": PROGRAM, "tests": "tests"}
 # What a row on a GPU may take, with its set-up and its check, and the start of a process.
 OP_SECONDS, STEP_SECONDS, PROCESS_SECONDS = 0.6, 4, 8

@@ -121,7 +121,7 @@ def without_layer(name):
 def listed():
     """The program's names, with those of 16 bits that some CPUs lack."""
     names = listed_on("cpu", CPU_PRECISIONS, "--fathom_threads=1", "--fathom_ranks=1")
-    names += listed_on("cuda", "fp32,tf32,bf16,fp16")
+    names += listed_on("cuda", "fp32,tf32,bf16,fp16,int8,fp8")
     vendor = [name for name in names if backend(name) in VENDORS]
     half = [name.replace("/precision:fp32/", "/precision:bf16/") for name in vendor]
     half += [

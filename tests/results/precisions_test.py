@@ -22,9 +22,12 @@ def test_a_format_of_products_has_a_peak_of_its_own(precision):
     assert peaks(context)[0] == (f"cpu, 2 threads, {precision}", "3.5 TFLOP/s, oneDNN GEMM")
 
 
-@pytest.mark.parametrize("precision", ["int8w", "q8_0", "int4w", "q4_0"])
-def test_a_format_of_weights_alone_has_the_peak_of_fp32(precision):
-    context = {"peak_flops_cpu_threads2_fp32": "3.5 TFLOP/s, oneDNN GEMM"}
+@pytest.mark.parametrize(
+    "precision, arithmetic",
+    [("int8w", "fp32"), ("int4w", "fp32"), ("q8_0", "int8"), ("q4_0", "int8")],
+)
+def test_a_format_of_weights_alone_has_the_peak_of_its_arithmetic(precision, arithmetic):
+    context = {f"peak_flops_cpu_threads2_{arithmetic}": "3.5 TFLOP/s, oneDNN GEMM"}
     assert flops_peak(context, "cpu", 2, precision) == 3.5e12
 
 

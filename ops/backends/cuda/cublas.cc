@@ -41,8 +41,20 @@ cublasLtHandle_t handle() {
 }
 
 cudaDataType_t data_type(Element element) {
-  if (element == Element::kFp16) return CUDA_R_16F;
-  return element == Element::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
+  switch (element) {
+    case Element::kFp16:
+      return CUDA_R_16F;
+    case Element::kBf16:
+      return CUDA_R_16BF;
+    case Element::kE4m3:
+      return CUDA_R_8F_E4M3;
+    case Element::kS8:
+      return CUDA_R_8I;
+    case Element::kS32:
+      return CUDA_R_32I;
+    default:
+      return CUDA_R_32F;
+  }
 }
 
 /// cuBLAS is column-major, so a row-major matrix is described as its transpose.
@@ -94,10 +106,13 @@ class Product {
         a_data_(problem.a.data),
         b_data_(problem.b.data),
         c_data_(problem.c.data),
-        added_data_(problem.c.data) {
-    const bool tf32 = target.tf32 && problem.c.element == Element::kFp32;
-    check_cublas(cublasLtMatmulDescInit(
-        &product_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
+        added_data_(problem.c.data),
+        integers_(problem.c.element == Element::kS32) {
+    const bool tf32 = target.tf32 && problem.a.element == Element::kFp32;
+    cublasComputeType_t arithmetic = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    if (integers_) arithmetic = CUBLAS_COMPUTE_32I;
+    check_cublas(
+        cublasLtMatmulDescInit(&product_, arithmetic, integers_ ? CUDA_R_32I : CUDA_R_32F));
     set(CUBLASLT_MATMUL_DESC_TRANSA, b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, a_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     expect_contiguous(problem.c);
@@ -111,6 +126,12 @@ class Product {
       added_data_ = problem.addend->data;
       beta_ = 1;
     }
+  }
+
+  /// Multiplies the codes' product with two numbers on the GPU.
+  void scale(const void* of_a, const void* of_b) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, of_b);  // cublasLt's first factor is bᵀ
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, of_a);
   }
 
   Algorithm fastest() {
@@ -139,12 +160,14 @@ class Product {
 
   void multiply(const Algorithm& by, void* scratch) const {
     constexpr float kOne = 1;
+    constexpr int32_t kIntegerOne = 1;
+    const void* one = integers_ ? static_cast<const void*>(&kIntegerOne) : &kOne;
     // cublasLt takes non-const pointers to descriptors that it only reads.
     const auto layout = [](const Matrix& matrix) {
       return const_cast<cublasLtMatrixLayout_t>(&matrix.layout);
     };
-    check_cublas(cublasLtMatmul(handle(), const_cast<cublasLtMatmulDesc_t>(&product_), &kOne,
-                                b_data_, layout(b_), a_data_, layout(a_), &beta_, added_data_,
+    check_cublas(cublasLtMatmul(handle(), const_cast<cublasLtMatmulDesc_t>(&product_), one, b_data_,
+                                layout(b_), a_data_, layout(a_), &beta_, added_data_,
                                 layout(added_), c_data_, layout(c_), &by.algorithm, scratch,
                                 by.workspace, stream_));
   }
@@ -159,7 +182,8 @@ class Product {
   cudaStream_t stream_;
   Matrix a_, b_, c_, added_;
   void *a_data_, *b_data_, *c_data_, *added_data_;
-  float beta_ = 0;
+  float beta_ = 0;  ///< 0 is the same as an integer
+  bool integers_;   ///< the sums
   cublasLtMatmulDescOpaque_t product_{};
 };
 
@@ -179,10 +203,7 @@ std::string describe(const Algorithm& algorithm) {
   return text.str();
 }
 
-}  // namespace
-
-Plan cublas_plan(const MatmulProblem& problem, const Target& target) {
-  Product product(problem, target);
+Plan plan_of(Product product, const MatmulProblem& problem, const Target& target) {
   Key key{static_cast<int64_t>(target.tf32)};
   for (const Buffer* buffer : {&problem.a, &problem.b, &problem.c}) add(key, *buffer);
   if (problem.addend) add(key, *problem.addend);
@@ -195,6 +216,29 @@ Plan cublas_plan(const MatmulProblem& problem, const Target& target) {
           .run = run,
           .workspace_bytes = algorithm.workspace,
           .search_us = found.us};
+}
+
+}  // namespace
+
+Plan cublas_plan(const MatmulProblem& problem, const Target& target) {
+  return plan_of(Product(problem, target), problem, target);
+}
+
+Plan cublas_plan(const QuantizedMatmulProblem& problem, const Target& target) {
+  const MatmulProblem codes{.a = problem.a, .b = problem.b, .c = problem.c};
+  if (problem.bias) throw NotSupported("cuBLAS adds no bias in fp32 to a product of codes");
+  if (problem.a.element == Element::kU8)
+    throw NotSupported("cuBLAS has no product of uint8 and int8");
+  Product product(codes, target);
+  if (!problem.quantization) return plan_of(product, codes, target);
+  const Memory x_scale = allocate(sizeof(float));
+  check(cudaMemcpyAsync(x_scale.get(), &problem.quantization->x_scale, sizeof(float),
+                        cudaMemcpyHostToDevice, target.stream));
+  check(cudaStreamSynchronize(target.stream));
+  product.scale(x_scale.get(), problem.quantization->w_scales.data);
+  Plan made = plan_of(product, codes, target);
+  made.run = [run = made.run, x_scale] { run(); };
+  return made;
 }
 
 }  // namespace fathom::ops::cuda

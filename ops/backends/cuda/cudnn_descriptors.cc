@@ -44,6 +44,8 @@ cudnnDataType_t data_type(Element element) {
       return CUDNN_DATA_INT8;
     case Element::kS32:
       return CUDNN_DATA_INT32;
+    case Element::kE4m3:
+      return CUDNN_DATA_FP8_E4M3;
   }
   return CUDNN_DATA_FLOAT;
 }

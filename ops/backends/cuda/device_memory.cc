@@ -65,6 +65,7 @@ std::size_t element_bytes(Element element) {
       return 2;
     case Element::kU8:
     case Element::kS8:
+    case Element::kE4m3:
       return 1;
   }
   return 0;

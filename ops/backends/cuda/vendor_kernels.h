@@ -41,6 +41,7 @@ struct Plan {
 
 // One file per family of calls. They throw NotSupported, or std::runtime_error for other errors.
 Plan cublas_plan(const MatmulProblem& problem, const Target& target);
+Plan cublas_plan(const QuantizedMatmulProblem& problem, const Target& target);
 Plan cudnn_plan(const ConvolutionProblem& problem, const Target& target);
 Plan cudnn_plan(const PoolProblem& problem, const Target& target);
 Plan cudnn_plan(const ResponseNormProblem& problem, const Target& target);

@@ -28,6 +28,7 @@ bool supports(Element element) {
     case Element::kS32:
       return true;
     case Element::kFp64:
+    case Element::kE4m3:
       return false;
     case Element::kBf16:
       return bf16;

@@ -50,9 +50,9 @@ std::shared_ptr<KernelSet> tuned_kernels(Device device, Precision precision) {
   return std::make_shared<ReplacedKernels>("tuned", device, std::move(all), Choice::kFastest);
 }
 
-std::shared_ptr<KernelSet> torch_quantized_kernels() {
-  return std::make_shared<ReplacedKernels>("torch", Device::kCpu,
-                                           quantized_operators(Backend::kTorch), Choice::kFirst);
+std::shared_ptr<KernelSet> torch_quantized_kernels(Device device) {
+  return std::make_shared<ReplacedKernels>("torch", device, quantized_operators(Backend::kTorch),
+                                           Choice::kFirst);
 }
 
 void without_replacement_warning(const std::function<void()>& registrations) {

@@ -74,8 +74,9 @@ std::shared_ptr<KernelSet> onednn_kernels(
 std::shared_ptr<KernelSet> tuned_kernels(
     fixtures::Device device, fixtures::Precision precision = fixtures::Precision::kFp32);
 
-/// LibTorch's kernels of the QuantizedLayers of the process, on the CPU; backend:torch runs them.
-std::shared_ptr<KernelSet> torch_quantized_kernels();
+/// LibTorch's kernels of the QuantizedLayers of the process; backend:torch runs them.
+std::shared_ptr<KernelSet> torch_quantized_kernels(
+    fixtures::Device device = fixtures::Device::kCpu);
 
 /// Runs `registrations` of kernels without LibTorch's warning that they replace others.
 void without_replacement_warning(const std::function<void()>& registrations);

@@ -1,5 +1,6 @@
 #include "ops/backends/operators/quantized_layers.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/record_function.h>
@@ -39,7 +40,7 @@ std::optional<LayerCall> linear_call(const IValue& x, const IValue& factor) {
   return LayerCall{x.toTensor(), factor.toTensor().t()};
 }
 
-/// The call of an operator in fp32 on the CPU without a gradient; none if it is no layer's.
+/// The call of an operator in fp32 without a gradient; none if it is no layer's.
 std::optional<LayerCall> layer_call(std::string_view op, c10::ArrayRef<const IValue> in) {
   if (op == "mm" || op == "mm.out") return linear_call(in[0], in[1]);
   if (op == "addmm" || op == "addmm.out") {
@@ -59,7 +60,8 @@ std::optional<LayerCall> layer_call(std::string_view op, c10::ArrayRef<const IVa
 
 const WeightCodes& QuantizedLayer::codes() {
   if (!codes_) {
-    const int bits = precision_ == Precision::kInt8 ? exact_weight_bits() : 8;
+    const bool saturates = precision_ == Precision::kInt8 && weight_.is_cpu();
+    const int bits = saturates ? exact_weight_bits() : 8;
     codes_ = quantized(weight_.contiguous().flatten(1), precision_, bits);
     codes_->codes = codes_->codes.view_as(weight_);
   }
@@ -74,15 +76,22 @@ double QuantizedLayer::saved_bytes() const {
 }
 
 void QuantizedLayer::calibrate(const at::Tensor& x) {
-  if (precision_ != Precision::kInt8 || per_token_) return;
+  if (fixtures::is_weight_only(precision_) || per_token_) return;
   const auto [least, most] = at::aminmax(x);
   least_ = std::min(least_, least.item<double>());
   most_ = std::max(most_, most.item<double>());
 }
 
+ActivationCodes QuantizedLayer::codes_of_x() const {
+  return precision_ == Precision::kFp8 ? ActivationCodes::fp8_of_range(least_, most_)
+                                       : ActivationCodes::of_range(least_, most_);
+}
+
 at::Tensor QuantizedLayer::activations(Backend backend, const at::Tensor& x) {
-  const auto how = ActivationCodes::of_range(least_, most_);
-  RECORD_USER_SCOPE_WITH_INPUTS("op:quantize", (std::vector<IValue>{x, false, "int8"}));
+  const auto how = codes_of_x();
+  RECORD_USER_SCOPE_WITH_INPUTS("op:quantize",
+                                (std::vector<IValue>{x, false, std::string(name(precision_))}));
+  if (precision_ == Precision::kFp8) return fp8(x / how.scale);
   return backend == Backend::kTorch ? torch_quantize(x, how) : quantize(x, how);
 }
 
@@ -117,9 +126,9 @@ bool QuantizedLayer::runs_ours(Backend backend) const {
 
 QuantizedProduct QuantizedLayer::make_linear(Backend backend,
                                              const std::optional<at::Tensor>& bias) {
-  if (precision_ == Precision::kInt8) {
+  if (!fixtures::is_weight_only(precision_)) {
     std::optional<ActivationCodes> x;
-    if (!per_token_) x = ActivationCodes::of_range(least_, most_);
+    if (!per_token_) x = codes_of_x();
     if (backend == Backend::kOneDnn)
       return onednn::quantized_product(codes(), x ? bias : std::nullopt, x, onednn_names());
     kernels_.insert(torch_product_name(precision_, per_token_));
@@ -136,7 +145,7 @@ QuantizedProduct QuantizedLayer::make_linear(Backend backend,
 
 at::Tensor QuantizedLayer::linear(Backend backend, const at::Tensor& x,
                                   const std::optional<at::Tensor>& bias) {
-  const bool has_scale = precision_ == Precision::kInt8 && !per_token_;
+  const bool has_scale = !fixtures::is_weight_only(precision_) && !per_token_;
   const at::Tensor in = has_scale ? activations(backend, x) : x;
   if (!products_.contains(backend)) products_[backend] = make_linear(backend, bias);
   if (per_token_) return per_token(backend, in, bias);
@@ -151,13 +160,12 @@ at::Tensor QuantizedLayer::convolution(Backend backend, const at::Tensor& x,
                                        const ConvolutionOptions& how) {
   const at::Tensor in = activations(backend, x);
   if (!products_.contains(backend)) {
-    const auto codes_of_x = ActivationCodes::of_range(least_, most_);
     if (backend == Backend::kOneDnn) {
       products_[backend] =
-          onednn::quantized_convolution(codes(), bias, codes_of_x, how, onednn_names());
+          onednn::quantized_convolution(codes(), bias, codes_of_x(), how, onednn_names());
     } else {
       kernels_.insert(torch_convolution_name());
-      products_[backend] = torch_convolution(codes(), bias, codes_of_x, how);
+      products_[backend] = torch_convolution(codes(), bias, codes_of_x(), how);
     }
   }
   RECORD_USER_SCOPE_WITH_INPUTS(

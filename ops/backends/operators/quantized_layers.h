@@ -19,7 +19,7 @@
 
 namespace fathom::ops {
 
-/// A linear layer or convolution of a network in a quantised precision, for inference on the CPU.
+/// A linear layer or convolution of a network in a quantised precision, for inference.
 /// Its first call quantises the weight.
 class QuantizedLayer {
  public:
@@ -46,6 +46,7 @@ class QuantizedLayer {
  private:
   const WeightCodes& codes();
   bool runs_ours(Backend backend) const;
+  ActivationCodes codes_of_x() const;
   at::Tensor activations(Backend backend, const at::Tensor& x);
   at::Tensor per_token(Backend backend, const at::Tensor& x, const std::optional<at::Tensor>& bias);
   onednn::KernelNames onednn_names();

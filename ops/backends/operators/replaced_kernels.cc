@@ -56,7 +56,7 @@ class ReplacedKernels::Operator final : public c10::OperatorKernel {
         libtorch_(c10::Dispatcher::singleton()
                       .findSchema(torch::jit::parseName("aten::" + name))
                       .value()
-                      .getComputedKernelForDispatchKey(c10::DispatchKey::CPU)),
+                      .getComputedKernelForDispatchKey(set.key_)),
         replacements_(std::move(replacements)),
         chooses_(set.chooses() && forward() == nullptr),
         recorded_(std::move(recorded)) {}
@@ -209,13 +209,19 @@ class ReplacedKernels::Operator final : public c10::OperatorKernel {
 
 /// The registration of an operator, which ends with its library.
 struct ReplacedKernels::Registered {
-  torch::Library library{torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__};
+  explicit Registered(c10::DispatchKey key)
+      : library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__) {}
+
+  torch::Library library;
   Operator* kernel = nullptr;  ///< the library's
 };
 
 ReplacedKernels::ReplacedKernels(const std::string& name, fixtures::Device device,
                                  std::vector<Replacement> replacements, Choice choice)
-    : KernelSet(name, {{device, {}}}), replacements_(std::move(replacements)), choice_(choice) {
+    : KernelSet(name, {{device, {}}}),
+      key_(device == fixtures::Device::kCpu ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA),
+      replacements_(std::move(replacements)),
+      choice_(choice) {
   for (const auto& one : replacements_) add(device, one.op);
 }
 
@@ -230,7 +236,7 @@ void ReplacedKernels::install(const std::vector<ChosenKernel>* recorded) {
   for (auto& [name, own] : operators) {
     auto kernel =
         std::make_unique<Operator>(*this, name, std::move(own), of_operator(recorded, name));
-    auto registered = std::make_unique<Registered>();
+    auto registered = std::make_unique<Registered>(key_);
     registered->kernel = kernel.get();
     without_replacement_warning([&, &name = name] {
       registered->library.impl(name.c_str(),

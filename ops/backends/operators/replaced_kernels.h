@@ -20,7 +20,7 @@ enum class Choice {
   kFastest,
 };
 
-/// Replacements of LibTorch's operators on the CPU. They end with the object.
+/// Replacements of LibTorch's operators on a device. They end with the object.
 class ReplacedKernels : public KernelSet {
  public:
   ReplacedKernels(const std::string& name, fixtures::Device device,
@@ -48,6 +48,7 @@ class ReplacedKernels : public KernelSet {
 
   void choose();
 
+  const c10::DispatchKey key_;  ///< of the device
   const std::vector<Replacement> replacements_;
   const Choice choice_;
   bool installed_ = false;

@@ -69,6 +69,13 @@ ActivationCodes ActivationCodes::of_range(double least, double most) {
   return {.scale = scale, .zero = std::llround(-from / scale)};
 }
 
+ActivationCodes ActivationCodes::fp8_of_range(double least, double most) {
+  const double largest = std::max(-least, most);
+  return {.scale = largest == 0 ? 1 : largest / kMostFp8, .zero = 0};
+}
+
+at::Tensor fp8(const at::Tensor& x) { return x.clamp(-kMostFp8, kMostFp8).to(at::kFloat8_e4m3fn); }
+
 at::Tensor torch_quantize(const at::Tensor& x, const ActivationCodes& how) {
   return at::quantize_per_tensor(x, how.scale, how.zero, at::kQUInt8).int_repr();
 }

@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ops/kernels/lanes.h"
@@ -17,6 +18,7 @@ namespace {
 using fixtures::Precision;
 
 constexpr int64_t kGroup = 32;        // columns of a scale
+constexpr int64_t kWide = 16;         // outputs of a block with AVX-512
 constexpr int64_t kMostRows = 8;      // for which a code is converted once
 constexpr int64_t kRowsInCache = 64;  // of x, while a thread runs through its blocks
 constexpr int64_t kGrain = 1 << 15;   // minimum elements of the weight per thread
@@ -25,7 +27,15 @@ constexpr int64_t kAhead = 512;       // words between the loads and the prefetc
 /// The fields of a word of codes with so many bits.
 constexpr int64_t fields(int bits) { return 32 / bits; }
 
-/// Registers of 8 or 16 words.
+constexpr int64_t kBytes = 4;  // of a word
+
+/// The column whose code field j has: the fields of a byte are 4 columns apart.
+constexpr int64_t column_of(int64_t field, int bits) {
+  const int64_t parts = 8 / bits;  // of a byte
+  return field / parts + field % parts * kBytes;
+}
+
+/// Registers of 8 or 16 words, and as many halves.
 template <int64_t lanes>
 struct Registers;
 template <>
@@ -33,22 +43,14 @@ struct Registers<8> {
   using Words = Lanes<uint32_t>;
   using Integers = Lanes<int32_t>;
   using Floats = Lanes<float>;
-  using Pairs __attribute__((vector_size(16))) = uint32_t;
-
-  [[gnu::always_inline]] static void concatenate(const Pairs& low, const Pairs& high, Words& to) {
-    to = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
-  }
+  using Halves __attribute__((vector_size(16))) = uint16_t;
 };
 template <>
-struct Registers<16> {
+struct Registers<kWide> {
   using Words __attribute__((vector_size(64))) = uint32_t;
   using Integers __attribute__((vector_size(64))) = int32_t;
   using Floats __attribute__((vector_size(64))) = float;
-  using Pairs = Lanes<uint32_t>;
-
-  [[gnu::always_inline]] static void concatenate(const Pairs& low, const Pairs& high, Words& to) {
-    to = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  }
+  using Halves = Lanes<uint16_t>;
 };
 
 /// A format with codes of so many bits. All formats add kOffset, so that codes are unsigned.
@@ -57,6 +59,8 @@ struct Format {
   using Words = Registers<lanes>::Words;
   using Integers = Registers<lanes>::Integers;
   using Floats = Registers<lanes>::Floats;
+  using X = float;
+  using Sums = Floats;
   static constexpr int64_t kOutputs = lanes;  ///< of a block
   static constexpr int64_t kFields = fields(bits);
   static constexpr float kOffset = 1 << (bits - 1);
@@ -69,28 +73,81 @@ struct Format {
     to = __builtin_convertvector(reinterpret_cast<Integers>(codes), Floats);
   }
 
+  /// Adds fields j and later of the words, times x, to the sums. A row has several sums, so that
+  /// an addition need not wait for the one before.
+  template <int64_t j = 0, int64_t chains, int64_t rows>
+  [[gnu::always_inline]] static void add(const Words& words, const float* x,
+                                         Floats (&sums)[chains][rows]) {
+    Floats codes;
+    field<j>(words, codes);
+    FATHOM_UNROLLED
+    for (int64_t row = 0; row < rows; ++row)
+      sums[j % chains][row] += codes * x[column_of(j, bits) * rows + row];
+    if constexpr (j + 1 < kFields) add<j + 1>(words, x, sums);
+  }
+
   /// The constants of a group of a block.
-  [[gnu::always_inline]] static void load_constants(const uint32_t* from, Floats& to) {
-    typename Registers<lanes>::Pairs pairs;
-    std::memcpy(&pairs, from, sizeof pairs);
-    Words halves;
-    Registers<lanes>::concatenate(pairs & 0xFFFF, pairs >> 16, halves);
+  [[gnu::always_inline]] static void load_constants(const uint16_t* from, Floats& to) {
+    typename Registers<lanes>::Halves halves;
+    std::memcpy(&halves, from, sizeof halves);
+    const auto words = __builtin_convertvector(halves, Integers);
     if constexpr (std::is_same_v<Constant, c10::Half>) {
-      widen_halves(reinterpret_cast<Integers>(halves), to);
+      widen_halves(words, to);
     } else {
-      to = reinterpret_cast<Floats>(halves << 16);
+      to = reinterpret_cast<Floats>(words << 16);
     }
   }
 };
 
+/// llama.cpp's forms, times activations that are codes as well, four columns in an integer.
+template <int bits>
+struct CodesFormat : Format<c10::Half, bits, kWide> {
+  using Of = Format<c10::Half, bits, kWide>;
+  using Words = Of::Words;
+  using X = int32_t;
+  using Sums = Of::Integers;
+
+  template <int64_t chains, int64_t rows>
+  [[gnu::always_inline]] static void add(const Words& words, const int32_t* x,
+                                         Sums (&sums)[chains][rows]) {
+    constexpr uint32_t kMask = 0x01010101 * ((1U << bits) - 1);
+    FATHOM_UNROLLED
+    for (int64_t part = 0; part < 8 / bits; ++part) {
+      const Words codes = bits == 8 ? words : (words >> (bits * part)) & kMask;
+      FATHOM_UNROLLED
+      for (int64_t row = 0; row < rows; ++row)
+        add_products(codes, Sums{} + x[part * rows + row], sums[part % chains][row]);
+    }
+  }
+
+  // Instructions, since intrinsics could only stand in functions that are compiled for their
+  // target.
+#ifdef FATHOM_TARGETS
+  /// Adds the products of four codes and four of x.
+  [[gnu::always_inline]] static void add_products(const Words& codes, const Sums& x, Sums& to) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(to) : "v"(codes), "v"(x));
+  }
+  [[gnu::always_inline]] static void load_constants(const uint16_t* from, Of::Floats& to) {
+    asm("vcvtph2ps %1, %0" : "=v"(to) : "m"(*reinterpret_cast<const Lanes<uint16_t>*>(from)));
+  }
+#else
+  [[gnu::always_inline]] static void add_products(const Words& codes, const Sums& x, Sums& to) {
+    for (int byte = 0; byte < kBytes; ++byte)
+      to += reinterpret_cast<Sums>(codes >> 8 * byte & 0xFF) * (x << 8 * (3 - byte) >> 24);
+  }
+#endif
+};
+
 /// The operands of a product. K' is K up to whole words. The rows of x are in tiles of kMostRows
-/// and one with the rest: [K', rows of the tile].
+/// and one with the rest: [K', rows of the tile], of codes [K' / 4, rows of the tile].
 struct Product {
-  const float* x;     ///< divided as the fields want
-  const float* sums;  ///< of each group of x, in the same tiles: [groups, rows of the tile]
+  const void* x;          ///< divided as the fields want, or codes
+  const void* sums;       ///< of each group of x, in the same tiles: [groups, rows of the tile];
+                          ///< of codes in int32, times -kOffset
+  const float* x_scales;  ///< of codes, the same
   const uint32_t* words;
-  const uint32_t* scales;
-  const uint32_t* zeros;
+  const uint16_t* scales;
+  const uint16_t* zeros;
   const float* bias;
   float* y;  ///< [M, N]
   int64_t rows;
@@ -99,53 +156,51 @@ struct Product {
   int64_t outputs;
 };
 
-/// Adds fields j and later of the words, times x, to the sums. A row has several sums, so that an
-/// addition need not wait for the one before.
-template <typename F, int64_t j, int64_t chains, int64_t rows>
-[[gnu::always_inline]] inline void add_fields(const typename F::Words& words, const float* x,
-                                              typename F::Floats (&sums)[chains][rows]) {
-  typename F::Floats codes;
-  F::template field<j>(words, codes);
-  FATHOM_UNROLLED
-  for (int64_t row = 0; row < rows; ++row) sums[j % chains][row] += codes * x[j * rows + row];
-  if constexpr (j + 1 < F::kFields) add_fields<F, j + 1>(words, x, sums);
-}
-
 /// A block of outputs of the tile of rows that begins at `first`.
 template <typename F, int64_t rows>
 [[gnu::always_inline]] inline void run_tile(const Product& product, int64_t block, int64_t first) {
   using Floats = F::Floats;
-  constexpr int64_t kPairs = F::kOutputs / 2;  // of constants
-  constexpr int64_t kChains = rows == 1 ? 4 : rows <= 5 ? 2 : 1;
+  constexpr bool kCodes = std::is_integral_v<typename F::X>;
+  constexpr int64_t kColumnsOfX = kCodes ? kBytes : 1;
+  constexpr int64_t kChains = kCodes ? 1 : rows == 1 ? 4 : rows <= 5 ? 2 : 1;
   const int64_t groups = product.groups;
-  const int64_t steps = product.columns / groups / F::kFields;  // of a group
+  const int64_t steps = (kCodes ? kGroup : product.columns / groups) / F::kFields;  // of a group
   const uint32_t* words = product.words + block * product.columns / F::kFields * F::kOutputs;
-  const uint32_t* constants = product.scales + block * groups * kPairs;
-  const uint32_t* zero_points =
-      product.zeros == nullptr ? nullptr : product.zeros + block * groups * kPairs;
-  const float* x = product.x + first * product.columns;
-  const float* x_sums = product.sums + first * groups;
+  const int64_t constants = block * groups * F::kOutputs;
+  const auto* x = static_cast<const F::X*>(product.x) + first * product.columns / kColumnsOfX;
+  const auto* x_sums = static_cast<const F::X*>(product.sums) + first * groups;
+  const float* x_scales = product.x_scales + first * groups;
   Floats totals[rows] = {};
   for (int64_t group = 0; group < groups; ++group) {
-    Floats sums[kChains][rows] = {};
+    typename F::Sums sums[kChains][rows] = {};
+    if constexpr (kCodes) {
+      FATHOM_UNROLLED
+      for (int64_t row = 0; row < rows; ++row) sums[0][row] += x_sums[group * rows + row];
+    }
     for (int64_t step = 0; step < steps; ++step) {
       typename F::Words some;
       std::memcpy(&some, words, sizeof some);
       __builtin_prefetch(words + kAhead);
-      add_fields<F, 0>(some, x, sums);
+      F::add(some, x, sums);
       words += F::kOutputs;
-      x += F::kFields * rows;
+      x += F::kFields / kColumnsOfX * rows;
     }
     Floats scales;
     Floats zeros = {};
-    F::load_constants(constants + group * kPairs, scales);
-    if (zero_points != nullptr) F::load_constants(zero_points + group * kPairs, zeros);
-    zeros -= F::kOffset * scales;
+    F::load_constants(product.scales + constants + group * F::kOutputs, scales);
+    if (product.zeros != nullptr)
+      F::load_constants(product.zeros + constants + group * F::kOutputs, zeros);
+    if constexpr (!kCodes) zeros -= F::kOffset * scales;
     FATHOM_UNROLLED
     for (int64_t row = 0; row < rows; ++row) {
       FATHOM_UNROLLED
       for (int64_t chain = 1; chain < kChains; ++chain) sums[0][row] += sums[chain][row];
-      totals[row] += sums[0][row] * scales + zeros * x_sums[group * rows + row];
+      const int64_t of_x = group * rows + row;
+      if constexpr (kCodes) {
+        totals[row] += __builtin_convertvector(sums[0][row], Floats) * (scales * x_scales[of_x]);
+      } else {
+        totals[row] += sums[0][row] * scales + zeros * x_sums[of_x];
+      }
     }
   }
   const int64_t output = block * F::kOutputs;
@@ -183,21 +238,27 @@ struct Rounding {
 };
 
 [[gnu::always_inline]] inline Rounding rounding_of(const float* group) {
-  float most = 0;
-  for (int64_t i = 0; i < kGroup; ++i) most = std::max(most, std::abs(group[i]));
-  const float exact = most / 127;
+  Lanes<int32_t> most = {};  // the bits of magnitudes have their order
+  for (int64_t i = 0; i < kGroup; i += kLanes<float>) {
+    Lanes<int32_t> bits;
+    std::memcpy(&bits, group + i, sizeof bits);
+    bits &= 0x7FFFFFFF;
+    most = bits > most ? bits : most;
+  }
+  int32_t largest = 0;
+  for (int64_t i = 0; i < kLanes<int32_t>; ++i) largest = std::max(largest, most[i]);
+  const float exact = std::bit_cast<float>(largest) / 127;
   const float scale = c10::Half(exact);
   return {.scale = scale, .twice = scale == 0 ? 0 : 2 / exact};
 }
 
-/// Ties round away from zero, as in ggml. It adds integers: the compiler may contract a sum of
-/// floats with the product before it, which then rounds ties otherwise.
+/// Whole numbers, of ties those away from zero, as in ggml. It adds integers: the compiler may
+/// contract a sum of floats with the product before it, which then rounds ties otherwise.
 [[gnu::always_inline]] inline void round(const Rounding& how, Lanes<float>& x) {
   const auto bits = reinterpret_cast<Lanes<uint32_t>>(x);
   const auto magnitude = reinterpret_cast<Lanes<float>>(bits & 0x7FFFFFFF);
   const auto doubled = __builtin_convertvector(magnitude * how.twice, Lanes<int32_t>);
-  const Lanes<float> rounded =
-      __builtin_convertvector((doubled + 1) >> 1, Lanes<float>) * how.scale;
+  const auto rounded = __builtin_convertvector((doubled + 1) >> 1, Lanes<float>);
   x = reinterpret_cast<Lanes<float>>(reinterpret_cast<Lanes<uint32_t>>(rounded) |
                                      (bits & 0x80000000));
 }
@@ -212,16 +273,26 @@ struct Input {
   bool rounds;  ///< to Q8_0
 };
 
-/// Writes a tile of x and its sums, as in Product.
-FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t padded, float* tile,
-                                     float* sums) {
+/// The parts of Product that are made of x.
+template <typename X>
+struct Tiles {
+  X* x;
+  X* sums;
+  float* scales;
+};
+
+/// Writes the tile of x that begins with row `first`.
+FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t padded,
+                                     const Tiles<float>& to) {
   const int64_t rows = std::min(kMostRows, input.rows - first);
   const int64_t columns = input.columns / input.groups;  // of a group
+  float* tile = to.x + first * padded;
   Lanes<float> factors;
-  for (int64_t i = 0; i < kLanes<float>; ++i) {
-    const int64_t field = i % fields(input.bits);
-    factors[i] =
-        field + 1 == fields(input.bits) ? 1 : 1 / static_cast<float>(1U << (input.bits * field));
+  for (int64_t field = 0; field < kLanes<float>; ++field) {
+    const int64_t j = field % fields(input.bits);
+    const bool last = j + 1 == fields(input.bits);
+    const int64_t lane = field - j + column_of(j, input.bits);
+    factors[lane] = last ? 1 : 1 / static_cast<float>(1U << (input.bits * j));
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t group = 0; group < input.groups; ++group) {
@@ -231,16 +302,60 @@ FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t 
       for (int64_t i = 0; i < columns; i += kLanes<float>) {
         Lanes<float> x;
         load_some(from + i, columns - i, x);
-        if (input.rounds) round(how, x);
+        if (input.rounds) {
+          round(how, x);
+          x *= how.scale;
+        }
         total += x;
         x *= factors;
         const int64_t column = group * columns + i;
         const int64_t count = std::min(kLanes<float>, padded - column);
         for (int64_t lane = 0; lane < count; ++lane) tile[(column + lane) * rows + row] = x[lane];
       }
-      sums[group * rows + row] = sum<float>(total);
+      to.sums[first * input.groups + group * rows + row] = sum<float>(total);
     }
   }
+}
+
+/// The same for CodesFormat.
+FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t /*padded*/,
+                                     const Tiles<int32_t>& to) {
+  using Codes __attribute__((vector_size(kLanes<float>))) = int8_t;
+  const int64_t rows = std::min(kMostRows, input.rows - first);
+  int32_t* tile = to.x + first * input.columns / kBytes;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t group = 0; group < input.groups; ++group) {
+      const float* from = input.x + (first + row) * input.columns + group * kGroup;
+      const Rounding how = rounding_of(from);
+      Lanes<int32_t> total = {};
+      for (int64_t i = 0; i < kGroup; i += kLanes<float>) {
+        Lanes<float> x;
+        load<float>(from + i, x);
+        round(how, x);
+        const auto whole = __builtin_convertvector(x, Lanes<int32_t>);
+        total += whole;
+        const auto codes = __builtin_convertvector(whole, Codes);
+        int32_t words[kLanes<float> / kBytes];
+        std::memcpy(words, &codes, sizeof words);
+        for (int64_t word = 0; word < kLanes<float> / kBytes; ++word)
+          tile[((group * kGroup + i) / kBytes + word) * rows + row] = words[word];
+      }
+      const int64_t place = first * input.groups + group * rows + row;
+      to.sums[place] = -(1 << (input.bits - 1)) * sum<int32_t>(total);
+      to.scales[place] = how.scale;
+    }
+  }
+}
+
+/// Writes all tiles of x.
+template <typename X>
+void write_tiles(const Input& input, int64_t padded, const Tiles<X>& to) {
+  const int64_t tiles = (input.rows + kMostRows - 1) / kMostRows;
+  const int64_t grain = std::max<int64_t>(kGrain / (padded * kMostRows), 1);
+  at::parallel_for(0, tiles, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin * kMostRows; row < end * kMostRows; row += kMostRows)
+      write_tile(input, row, padded, to);
+  });
 }
 
 template <typename F>
@@ -257,18 +372,23 @@ template <typename F>
 // GCC keeps vectors in registers only if they are no longer than the target's.
 template <typename Constant, int bits>
 FATHOM_AVX512 void run_16(const Product& product, int64_t begin, int64_t end) {
-  run_blocks<Format<Constant, bits, 16>>(product, begin, end);
+  run_blocks<Format<Constant, bits, kWide>>(product, begin, end);
 }
 template <typename Constant, int bits>
 FATHOM_NARROW_CLONES void run_8(const Product& product, int64_t begin, int64_t end) {
   run_blocks<Format<Constant, bits, 8>>(product, begin, end);
 }
 
+template <int bits>
+FATHOM_AVX512_VNNI void run_codes(const Product& product, int64_t begin, int64_t end) {
+  run_blocks<CodesFormat<bits>>(product, begin, end);
+}
+
 using Run = void (*)(const Product& product, int64_t begin, int64_t end);
 
 template <typename Constant, int bits>
 Run run_of(int64_t outputs) {
-  return outputs == 16 ? run_16<Constant, bits> : run_8<Constant, bits>;
+  return outputs == kWide ? run_16<Constant, bits> : run_8<Constant, bits>;
 }
 
 Run run_of(Precision precision, int64_t outputs) {
@@ -276,9 +396,9 @@ Run run_of(Precision precision, int64_t outputs) {
     case Precision::kInt4w:
       return run_of<c10::BFloat16, 4>(outputs);
     case Precision::kQ8_0:
-      return run_of<c10::Half, 8>(outputs);
+      return outputs == kWide ? run_codes<8> : run_8<c10::Half, 8>;
     case Precision::kQ4_0:
-      return run_of<c10::Half, 4>(outputs);
+      return outputs == kWide ? run_codes<4> : run_8<c10::Half, 4>;
     default:
       return run_of<c10::BFloat16, 8>(outputs);
   }
@@ -297,20 +417,26 @@ at::Tensor in_blocks(const at::Tensor& tensor, int64_t outputs) {
 
 }  // namespace
 
-int64_t packed_outputs() { return has_avx512() ? 16 : 8; }
+int64_t packed_outputs(Precision precision) {
+  const bool wide = fixtures::is_of_llama_cpp(precision) ? has_avx512_vnni() : has_avx512();
+  return wide ? kWide : 8;
+}
+
+PackedWeight packed(const WeightCodes& weight) {
+  return packed(weight, packed_outputs(weight.precision));
+}
 
 PackedWeight packed(const WeightCodes& weight, int64_t outputs) {
   const WeightFormat format = weight_format(weight.precision);
   const int bits = format.bits;
   const auto constants = [&](const at::Tensor& of_groups) {
-    const at::Tensor blocks = in_blocks(of_groups.to(format.constants), outputs);
-    return blocks.unflatten(-1, {2, -1}).transpose(-1, -2).contiguous();
+    return in_blocks(of_groups.to(format.constants), outputs).contiguous();
   };
   const at::Tensor unsigned_codes = weight.codes.to(at::kInt) + (1 << (bits - 1));
   const at::Tensor codes = padded(unsigned_codes, fields(bits)).unflatten(1, {-1, fields(bits)});
   at::Tensor words = codes.select(2, 0).clone();
   for (int64_t j = 1; j < fields(bits); ++j)
-    words.bitwise_or_(codes.select(2, j).bitwise_left_shift(bits * j));
+    words.bitwise_or_(codes.select(2, column_of(j, bits)).bitwise_left_shift(bits * j));
   return {.precision = weight.precision,
           .outputs = weight.codes.size(0),
           .words = in_blocks(words, outputs).contiguous(),
@@ -321,39 +447,43 @@ PackedWeight packed(const WeightCodes& weight, int64_t outputs) {
 at::Tensor packed_linear(const at::Tensor& x, const PackedWeight& weight,
                          const std::optional<at::Tensor>& bias) {
   const auto precision = weight.precision;
-  const at::Tensor rows = x.contiguous();
-  const Input input{.x = rows.const_data_ptr<float>(),
+  const int64_t outputs = weight.words.size(2);  // of a block
+  const at::Tensor contiguous = x.contiguous();
+  const Input input{.x = contiguous.const_data_ptr<float>(),
                     .rows = x.size(0),
                     .columns = x.size(1),
                     .groups = weight.scales.size(1),
                     .bits = weight_format(precision).bits,
-                    .rounds = precision == Precision::kQ8_0 || precision == Precision::kQ4_0};
+                    .rounds = fixtures::is_of_llama_cpp(precision)};
   const int64_t columns = weight.words.size(1) * fields(input.bits);
-  at::Tensor tiles = at::empty({input.rows * columns}, x.options());
-  at::Tensor sums = at::empty({input.rows * input.groups}, x.options());
+  const bool codes = input.rounds && outputs == kWide;
+  const auto type = x.options().dtype(codes ? at::kInt : at::kFloat);
+  at::Tensor tiles = at::empty({input.rows, codes ? columns / kBytes : columns}, type);
+  at::Tensor sums = at::empty({input.rows, input.groups}, type);
+  at::Tensor scales = at::empty({codes ? input.rows : 0, input.groups}, x.options());
   at::Tensor y = at::empty({input.rows, weight.outputs}, x.options());
-  at::parallel_for(
-      0, (input.rows + kMostRows - 1) / kMostRows,
-      std::max<int64_t>(kGrain / (columns * kMostRows), 1), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin * kMostRows; row < end * kMostRows; row += kMostRows)
-          write_tile(input, row, columns, tiles.mutable_data_ptr<float>() + row * columns,
-                     sums.mutable_data_ptr<float>() + row * input.groups);
-      });
-  const auto words = [](const at::Tensor& tensor) {
-    return static_cast<const uint32_t*>(tensor.const_data_ptr());
+  const auto write = [&]<typename X>(X /*type*/) {
+    write_tiles(input, columns,
+                Tiles<X>{.x = tiles.mutable_data_ptr<X>(),
+                         .sums = sums.mutable_data_ptr<X>(),
+                         .scales = scales.mutable_data_ptr<float>()});
   };
-  const Product product{.x = tiles.const_data_ptr<float>(),
-                        .sums = sums.const_data_ptr<float>(),
-                        .words = words(weight.words),
-                        .scales = words(weight.scales),
-                        .zeros = weight.zeros.defined() ? words(weight.zeros) : nullptr,
+  codes ? write(int32_t{}) : write(float{});
+  const auto constants = [](const at::Tensor& tensor) {
+    return static_cast<const uint16_t*>(tensor.const_data_ptr());
+  };
+  const Product product{.x = tiles.const_data_ptr(),
+                        .sums = sums.const_data_ptr(),
+                        .x_scales = scales.const_data_ptr<float>(),
+                        .words = static_cast<const uint32_t*>(weight.words.const_data_ptr()),
+                        .scales = constants(weight.scales),
+                        .zeros = weight.zeros.defined() ? constants(weight.zeros) : nullptr,
                         .bias = bias ? bias->const_data_ptr<float>() : nullptr,
                         .y = y.mutable_data_ptr<float>(),
                         .rows = input.rows,
                         .columns = columns,
                         .groups = input.groups,
                         .outputs = weight.outputs};
-  const int64_t outputs = weight.words.size(2);  // of a block
   const int64_t grain = std::max<int64_t>(kGrain / (columns * outputs), 1);
   const Run run = run_of(precision, outputs);
   at::parallel_for(0, weight.words.size(0), grain,

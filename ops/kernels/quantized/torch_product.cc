@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_convert_weight_to_int4pack_for_cpu.h>
 #include <ATen/ops/_int_mm.h>
+#include <ATen/ops/_scaled_mm.h>
 #include <ATen/ops/_weight_int4pack_mm_for_cpu.h>
 #include <ATen/ops/_weight_int8pack_mm.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -14,6 +15,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace fathom::ops {
@@ -52,6 +54,26 @@ at::Tensor with_rows(const at::Tensor& matrix) {
 at::Tensor with_columns(const at::Tensor& matrix) {
   const int64_t missing = -matrix.size(1) & (kMultiple - 1);
   return missing == 0 ? matrix : at::constant_pad_nd(matrix, {0, missing});
+}
+
+/// A matrix of e4m3 with zeros behind; a byte of 0 is the number 0.
+at::Tensor fp8_with_columns(const at::Tensor& codes) {
+  return with_columns(codes.view(at::kByte)).view(at::kFloat8_e4m3fn);
+}
+
+/// _scaled_mm wants multiples of 16 for N and K.
+QuantizedProduct fp8_product(const WeightCodes& weight, const OptionalTensor& bias,
+                             const ActivationCodes& x) {
+  const at::Tensor rows = with_rows(weight.codes.view(at::kByte));
+  const at::Tensor x_scale = at::full({}, x.scale, weight.codes.options().dtype(at::kFloat));
+  return [transposed = with_columns(rows).view(at::kFloat8_e4m3fn).t(), x_scale, bias,
+          scale = weight.scales.squeeze().to(at::kFloat),
+          outputs = weight.codes.size(0)](const at::Tensor& codes) {
+    const at::Tensor y =
+        at::_scaled_mm(fp8_with_columns(codes), transposed, x_scale, scale, {}, {}, at::kFloat)
+            .slice(1, 0, outputs);
+    return bias ? y + *bias : y.contiguous();
+  };
 }
 
 /// Runs a kernel of bf16 on fp32.
@@ -104,6 +126,7 @@ QuantizedProduct torch_product(const WeightCodes& weight, const OptionalTensor& 
 
 QuantizedProduct torch_product(const WeightCodes& weight, const OptionalTensor& bias,
                                const ActivationCodes& x) {
+  if (weight.precision == Precision::kFp8) return fp8_product(weight, bias, x);
   std::vector<c10::IValue> arguments{weight.codes.contiguous(), c10::IValue()};
   find("onednn::qlinear_prepack").callBoxed(arguments);
   return [=, op = find("onednn::qlinear_pointwise").typed<Linear>(),
@@ -133,13 +156,26 @@ QuantizedProduct torch_convolution(const WeightCodes& weight, const OptionalTens
 }
 
 QuantizedProduct torch_sums(const WeightCodes& weight) {
-  return
-      [transposed = weight.codes.t()](const at::Tensor& x) { return at::_int_mm(x, transposed); };
+  if (weight.codes.is_cpu())
+    return
+        [transposed = weight.codes.t()](const at::Tensor& x) { return at::_int_mm(x, transposed); };
+  // On a GPU, _int_mm wants more than 16 rows of x, and multiples of 8 for N and K.
+  return [transposed = with_columns(with_rows(weight.codes)).t(),
+          outputs = weight.codes.size(0)](const at::Tensor& x) {
+    constexpr int64_t kLeastRows = 17;
+    const int64_t missing = std::max<int64_t>(kLeastRows - x.size(0), 0);
+    const at::Tensor rows = missing == 0 ? x : at::constant_pad_nd(x, {0, 0, 0, missing});
+    return at::_int_mm(with_columns(rows), transposed)
+        .slice(0, 0, x.size(0))
+        .slice(1, 0, outputs)
+        .contiguous();
+  };
 }
 
 std::string torch_product_name(Precision precision, bool per_token) {
   if (precision == Precision::kInt8w) return "_weight_int8pack_mm in bf16";
   if (precision == Precision::kInt4w) return "_weight_int4pack_mm_for_cpu in bf16";
+  if (precision == Precision::kFp8) return "_scaled_mm";
   if (precision != Precision::kInt8) return "";
   return with_weight_bits(per_token ? "_int_mm" : "onednn::qlinear_pointwise");
 }

@@ -20,8 +20,8 @@ using QuantizedProduct = std::function<at::Tensor(const at::Tensor& x)>;
 /// formats.
 QuantizedProduct torch_product(const WeightCodes& weight, const std::optional<at::Tensor>& bias);
 
-/// LibTorch's kernel for a weight [N, K] in kInt8 and the codes of x [M, K] in uint8; the result is
-/// fp32.
+/// LibTorch's kernel for a weight [N, K] in kInt8 and the codes of x [M, K] in uint8, or for both
+/// in kFp8; the result is fp32.
 QuantizedProduct torch_product(const WeightCodes& weight, const std::optional<at::Tensor>& bias,
                                const ActivationCodes& x);
 

@@ -5,6 +5,8 @@
 #include <ATen/ops/amin.h>
 #include <ATen/ops/where.h>
 
+#include "ops/kernels/quantized/activations.h"
+
 namespace fathom::ops {
 namespace {
 
@@ -22,6 +24,8 @@ at::Tensor reciprocal_or_0(const at::Tensor& x) { return at::where(x == 0, 0, x.
 
 WeightFormat weight_format(Precision precision) {
   switch (precision) {
+    case Precision::kFp8:
+      return {.group = 0, .bits = 8, .constants = at::kFloat, .zeros = false, .one_scale = true};
     case Precision::kInt8w:
       return {.group = 0, .bits = 8, .constants = at::kBFloat16, .zeros = false};
     case Precision::kInt4w:
@@ -42,6 +46,10 @@ bool has_format(Precision precision, int64_t columns) {
 
 WeightCodes quantized(const at::Tensor& weight, Precision precision, int bits) {
   const WeightFormat format = weight_format(precision);
+  if (format.one_scale) {
+    const at::Tensor scale = weight.abs().amax().view({1, 1}) / kMostFp8;
+    return {.precision = precision, .codes = fp8(weight * reciprocal_or_0(scale)), .scales = scale};
+  }
   const int64_t group = format.group == 0 ? weight.size(1) : format.group;
   const at::Tensor groups = weight.reshape({weight.size(0), -1, group});
   const at::Tensor least = groups.amin(-1, /*keepdim=*/true);
@@ -83,7 +91,9 @@ at::Tensor WeightCodes::dequantized() const {
 
 double packed_bytes(Precision precision, double n, double k) {
   const WeightFormat format = weight_format(precision);
-  const double groups = format.group == 0 ? 1 : k / static_cast<double>(format.group);
+  const double groups = format.one_scale    ? 1 / n
+                        : format.group == 0 ? 1
+                                            : k / static_cast<double>(format.group);
   const auto constant = static_cast<double>(c10::elementSize(format.constants));
   return n * (k * format.bits / 8 + groups * constant * (format.zeros ? 2 : 1));
 }

@@ -16,18 +16,21 @@ struct WeightFormat {
   int bits;                  ///< of a code
   at::ScalarType constants;  ///< type of scales and zeros
   bool zeros;
+  bool one_scale = false;  ///< of the whole weight
 };
 
 /// The format of a quantised precision. kInt8, kInt8w: a scale for each row, max |w| / 127, as
-/// torchao's. kInt4w: 16 steps between the least and the largest weight of 32, as torchao's and
-/// gpt-fast's. kQ8_0, kQ4_0: blocks of 32, as in llama.cpp's ggml-quants.c.
+/// torchao's. kFp8: one scale, max |w| / 448, the largest number of e4m3. kInt4w: 16 steps between
+/// the least and the largest weight of 32, as torchao's and gpt-fast's. kQ8_0, kQ4_0: blocks of 32,
+/// as in llama.cpp's ggml-quants.c.
 WeightFormat weight_format(fixtures::Precision precision);
 
 /// A weight in such a format, in tensors that are easy to read: kernels pack it.
 struct WeightCodes {
   fixtures::Precision precision;
-  at::Tensor codes;       ///< int8 [N, K]
-  at::Tensor scales;      ///< [N, K / group], each a number that the format's type represents
+  at::Tensor codes;       ///< int8, in kFp8 float8_e4m3fn [N, K]
+  at::Tensor scales;      ///< [N, K / group], each a number that the format's type represents; of
+                          ///< kFp8 [1, 1]
   at::Tensor zeros = {};  ///< the same; undefined where the format has none
 
   /// The weight [N, K], in the type of the scales.

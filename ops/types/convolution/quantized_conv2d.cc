@@ -26,7 +26,7 @@ struct QuantizedConv2dShape {
 
   void visit(Fields& fields) {
     convolution.visit(fields);
-    fields.choice("format", format, kActivationFormats);
+    fields.choice("format", format, kInt8Formats);
   }
 };
 
@@ -49,7 +49,7 @@ class QuantizedConv2d final : public Op {
 
   Tensors inputs(uint64_t seed) const override {
     RandomInputs draws(seed);
-    Tensors made{drawn_activations(draws, shape_.input())};
+    Tensors made{drawn_activations(draws, shape_.input(), Precision::kInt8)};
     const WeightCodes weight = drawn_weight(draws, shape_.out_channels, fan_in(), Precision::kInt8);
     made.push_back(weight.codes.view(shape_.weight()));
     made.push_back(weight.scales);
@@ -61,7 +61,7 @@ class QuantizedConv2d final : public Op {
     const std::optional<at::Tensor> bias = shape_.bias ? std::optional(in[3]) : std::nullopt;
     if (in[2].scalar_type() == at::kDouble) {
       const at::Tensor w = in[1].to(at::kDouble) * in[2].view({-1, 1, 1, 1});
-      return [=, s = shape_, x = real(in[0], in[2])]() -> Tensors {
+      return [=, s = shape_, x = real(in[0], in[2], Precision::kInt8)]() -> Tensors {
         return {at::conv2d(x, w, bias, s.stride, s.padding, s.dilation, s.groups)};
       };
     }
@@ -92,8 +92,9 @@ class QuantizedConv2d final : public Op {
       return at::conv2d(image, filter.view(s.weight()), {}, s.stride, s.padding, s.dilation,
                         s.groups);
     };
-    return relative_distance(convolved(real(torch_quantize(x, kDrawnCodes), x), codes),
-                             convolved(x, w));
+    return relative_distance(
+        convolved(real(torch_quantize(x, kDrawnCodes), x, Precision::kInt8), codes),
+        convolved(x, w));
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {

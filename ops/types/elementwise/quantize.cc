@@ -20,8 +20,8 @@ using fixtures::Precision;
 
 constexpr double kFloat = 4;
 
-/// Activations x to codes: of any sizes in uint8 with one scale, or, `per_token`, of [M, K] in int8
-/// with a scale for each row.
+/// Activations x to codes: of any sizes in uint8 or e4m3 with one scale, or, `per_token`, of [M, K]
+/// in int8 with a scale for each row.
 struct QuantizeShape {
   Sizes sizes;
   std::string format;
@@ -32,13 +32,15 @@ struct QuantizeShape {
     fields.choice("format", format, kActivationFormats);
     fields.flag("per_token", per_token);
     fields.require(!per_token || sizes.size() == 2, "\"per_token\" is of two \"sizes\"");
+    fields.require(!per_token || format == "int8", "\"per_token\" is of the format int8");
   }
 };
 
-/// {x} gives {codes} or {codes, scales [M]}.
+/// {x} gives {codes} or {codes, scales [M]}. Codes in e4m3 are bytes.
 class Quantize final : public Op {
  public:
-  Quantize(QuantizeShape shape, Pass /*pass*/) : shape_(std::move(shape)) {}
+  Quantize(QuantizeShape shape, Pass /*pass*/)
+      : shape_(std::move(shape)), precision_(format_precision(shape_.format)) {}
 
   /// A multiply and an add for each element; per token, the largest is found before.
   Cost cost(Precision /*precision*/) const override {
@@ -57,6 +59,8 @@ class Quantize final : public Op {
         return {codes, scales};
       };
     }
+    if (precision_ == Precision::kFp8)
+      return [x]() -> Tensors { return {as_bytes(fp8(x / kDrawnFp8.scale))}; };
     if (x.scalar_type() == at::kFloat)
       return [x]() -> Tensors { return {torch_quantize(x, kDrawnCodes)}; };
     return [x]() -> Tensors {
@@ -65,6 +69,7 @@ class Quantize final : public Op {
   }
 
   Call native(const Tensors& in) const override {
+    if (precision_ == Precision::kFp8) return nullptr;
     if (!shape_.per_token) return [x = in[0]]() -> Tensors { return {quantize(x, kDrawnCodes)}; };
     return [x = in[0]]() -> Tensors {
       const auto [codes, scales] = quantize_tokens(x);
@@ -76,9 +81,12 @@ class Quantize final : public Op {
     return device == fixtures::Device::kCpu;
   }
 
-  std::optional<Precision> only_precision() const override { return Precision::kInt8; }
+  std::optional<Precision> only_precision() const override { return precision_; }
 
-  std::vector<Backend> backends() const override { return {Backend::kTorch, Backend::kNative}; }
+  std::vector<Backend> backends() const override {
+    if (precision_ == Precision::kFp8) return {Backend::kTorch};
+    return {Backend::kTorch, Backend::kNative};
+  }
 
   /// Two right implementations round a few numbers near the middle of two codes to either.
   void check(const Tensors& /*inputs*/, const Tensors& outputs, Precision /*precision*/,
@@ -104,6 +112,7 @@ class Quantize final : public Op {
 
  private:
   QuantizeShape shape_;
+  Precision precision_;
 };
 
 /// The scope op:quantize(x, per token, format).
@@ -125,7 +134,7 @@ struct DequantizeShape {
     fields.extent("m", m);
     fields.extent("n", n);
     fields.flag("bias", bias);
-    fields.choice("format", format, kActivationFormats);
+    fields.choice("format", format, kInt8Formats);
   }
 };
 
@@ -192,6 +201,7 @@ OpType quantize_type() {
           .op_class = OpClass::kElementwise,
           .passes = {Pass::kForward},
           .examples = {R"({"sizes": [3, 5, 7, 2], "format": "int8"})",
+                       R"({"sizes": [9, 33], "format": "fp8"})",
                        R"({"sizes": [5, 67], "format": "int8", "per_token": true})"},
           .fields = fields_of<QuantizeShape>,
           .make = make_op<Quantize, QuantizeShape>,

@@ -20,8 +20,8 @@ using fixtures::Precision;
 
 /// A linear layer x [m, k] · Wᵀ (+ bias [n]) with W [n, k] in a quantised precision's format. In
 /// int8, x is in uint8 and the result in fp32; `per_token`, x is in int8 and the result is the sums
-/// in int32, to which op type dequantize gives the tokens' scales. In the other formats, x and the
-/// result are fp32.
+/// in int32, to which op type dequantize gives the tokens' scales. In fp8, x is in e4m3, too, and
+/// the result in fp32. In the other formats, x and the result are fp32.
 struct QuantizedMatmulShape {
   int64_t m;
   int64_t n;
@@ -69,7 +69,7 @@ class QuantizedMatmul final : public Op {
     const auto k = static_cast<double>(shape_.k);
     const WeightFormat format = weight_format(precision_);
     const double groups = format.group == 0 ? 1 : k / static_cast<double>(format.group);
-    const double constants = 4 * groups * (format.zeros ? 2 : 1);
+    const double constants = 4 * groups * (format.zeros ? 2 : 1) * (format.one_scale ? 1 / n : 1);
     return n * (k + constants) - packed_bytes(precision_, n, k);
   }
 
@@ -78,7 +78,7 @@ class QuantizedMatmul final : public Op {
     const auto& [m, n, k, bias, format, per_token] = shape_;
     Tensors made;
     if (has_codes()) {
-      made.push_back(drawn_activations(draws, {m, k}));
+      made.push_back(drawn_activations(draws, {m, k}, precision_));
       if (per_token) made[0] = (made[0].to(at::kInt) - 128).to(at::kChar);
     } else {
       made.push_back(draws.normal({m, k}));
@@ -110,8 +110,10 @@ class QuantizedMatmul final : public Op {
   }
 
   std::vector<Backend> backends() const override {
+    if (precision_ == Precision::kFp8) return {Backend::kTorch, Backend::kCublas};
+    if (shape_.per_token) return {Backend::kTorch, Backend::kOneDnn, Backend::kCublas};
     if (has_codes()) return {Backend::kTorch, Backend::kOneDnn};
-    if (precision_ == Precision::kQ8_0 || precision_ == Precision::kQ4_0) return {Backend::kNative};
+    if (fixtures::is_of_llama_cpp(precision_)) return {Backend::kNative};
     return {Backend::kTorch, Backend::kNative};
   }
 
@@ -127,13 +129,15 @@ class QuantizedMatmul final : public Op {
   }
 
   /// Sums are exact; so is what our kernels compute, but for rounding in fp32. LibTorch's kernels
-  /// of weights alone compute in bf16.
+  /// of weights alone compute in bf16, and a GPU adds products of e4m3 with fewer bits than fp32
+  /// has.
   void check(const Tensors& /*inputs*/, const Tensors& outputs, Precision /*precision*/,
              const Call& reference) const override {
     const Tensors expected = reference();
     if (shape_.per_token) return expect_equal(outputs[0], expected[0]);
     const at::Tensor rounded = outputs[0].to(at::kBFloat16).to(at::kFloat);
-    const bool is_bf16 = !has_codes() && rounded.equal(outputs[0]);
+    const bool is_bf16 =
+        precision_ == Precision::kFp8 || (!has_codes() && rounded.equal(outputs[0]));
     expect_close(outputs, expected, is_bf16 ? Precision::kBf16 : Precision::kFp32);
   }
 
@@ -149,10 +153,14 @@ class QuantizedMatmul final : public Op {
   }
 
   Problem problem(const Tensors& in, const Tensors& out) const override {
-    QuantizedMatmulProblem problem{.a = buffer(in[0]), .b = buffer(in[1].t()), .c = buffer(out[0])};
+    const bool is_fp8 = precision_ == Precision::kFp8;
+    const auto codes = [&](const at::Tensor& tensor) {
+      return buffer(is_fp8 ? as_fp8(tensor) : tensor);
+    };
+    QuantizedMatmulProblem problem{.a = codes(in[0]), .b = codes(in[1].t()), .c = buffer(out[0])};
     if (shape_.per_token) return problem;
-    problem.quantization = {.x_scale = static_cast<float>(kDrawnCodes.scale),
-                            .x_zero = static_cast<int32_t>(kDrawnCodes.zero),
+    problem.quantization = {.x_scale = static_cast<float>(x_codes().scale),
+                            .x_zero = static_cast<int32_t>(x_codes().zero),
                             .w_scales = buffer(in[2].squeeze(1))};
     if (shape_.bias) problem.bias = buffer(in.back());
     return problem;
@@ -160,10 +168,17 @@ class QuantizedMatmul final : public Op {
 
  private:
   /// Whether x is codes, too.
-  bool has_codes() const { return precision_ == Precision::kInt8; }
+  bool has_codes() const { return !fixtures::is_weight_only(precision_); }
+
+  /// Those that x has.
+  const ActivationCodes& x_codes() const {
+    return precision_ == Precision::kFp8 ? kDrawnFp8 : kDrawnCodes;
+  }
 
   WeightCodes weight(const Tensors& in) const {
-    WeightCodes weight{.precision = precision_, .codes = in[1], .scales = in[2]};
+    WeightCodes weight{.precision = precision_,
+                       .codes = precision_ == Precision::kFp8 ? as_fp8(in[1]) : in[1],
+                       .scales = in[2]};
     if (weight_format(precision_).zeros) weight.zeros = in[3];
     return weight;
   }
@@ -174,25 +189,30 @@ class QuantizedMatmul final : public Op {
 
   QuantizedProduct torch(const WeightCodes& weight, const std::optional<at::Tensor>& bias) const {
     if (!has_codes()) return torch_product(weight, bias);
-    return shape_.per_token ? torch_sums(weight) : torch_product(weight, bias, kDrawnCodes);
+    return shape_.per_token ? torch_sums(weight) : torch_product(weight, bias, x_codes());
   }
 
-  static Call call_of(const QuantizedProduct& product, const Tensors& in) {
-    return [product, x = in[0]]() -> Tensors { return {product(x)}; };
+  Call call_of(const QuantizedProduct& product, const Tensors& in) const {
+    return [product, x = precision_ == Precision::kFp8 ? as_fp8(in[0]) : in[0]]() -> Tensors {
+      return {product(x)};
+    };
   }
 
   /// The product of the dequantised weight, never of the unquantised one.
   at::Tensor reference(const Tensors& in) const {
     if (shape_.per_token) return at::linear(in[0].to(at::kDouble), in[1].to(at::kDouble));
-    const at::Tensor x = has_codes() ? real(in[0], in[2]) : rounded(in[0]);
+    const at::Tensor x = has_codes() ? real(in[0], in[2], precision_) : rounded(in[0]);
     return at::linear(x, weight(in).dequantized(), bias(in));
   }
 
   /// x as the kernel multiplies it, where that is not codes that were drawn.
   at::Tensor rounded(const at::Tensor& x) const {
-    if (precision_ == Precision::kQ8_0 || precision_ == Precision::kQ4_0) return rounded_to_q8_0(x);
+    if (fixtures::is_of_llama_cpp(precision_)) return rounded_to_q8_0(x);
     if (!has_codes()) return x;
-    if (!shape_.per_token) return real(torch_quantize(x.to(at::kFloat), kDrawnCodes), x);
+    if (precision_ == Precision::kFp8)
+      return real(as_bytes(fp8(x / kDrawnFp8.scale)), x, precision_);
+    if (!shape_.per_token)
+      return real(torch_quantize(x.to(at::kFloat), kDrawnCodes), x, precision_);
     const TokenCodes tokens = torch_quantize_tokens(x);
     return tokens.codes.to(at::kDouble) * tokens.scales.unsqueeze(1);
   }
@@ -234,6 +254,7 @@ OpType quantized_matmul_type() {
           .examples = {R"({"m": 4, "n": 21, "k": 96, "format": "int4w", "bias": true})",
                        R"({"m": 3, "n": 13, "k": 19, "format": "int8", "bias": true})",
                        R"({"m": 17, "n": 7, "k": 256, "format": "int8", "per_token": true})",
+                       R"({"m": 5, "n": 18, "k": 70, "format": "fp8", "bias": true})",
                        R"({"m": 1, "n": 5, "k": 67, "format": "int8w", "bias": true})",
                        R"({"m": 8, "n": 3, "k": 160, "format": "q8_0"})",
                        R"({"m": 2, "n": 33, "k": 32, "format": "q4_0"})",
