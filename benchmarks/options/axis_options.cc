@@ -279,8 +279,8 @@ OptionGroup axis_options() {
             list(&Axes::batches, int64_t{1}, kMaxBatch),
             {.token = "batch", .excludes = {recorded}, .own_process = kValueOfRow}},
            {"--fathom_precision",
-            "sets fp32, bf16 or fp16 (by autocast), tf32 (GPU), or for inference on the CPU\n"
-            "int8, fp8 (GPU), int8w, int4w, q8_0 or q4_0 (default: fp32)",
+            "sets fp32, bf16 or fp16 (by autocast), tf32 (GPU), or for inference int8, fp8 (GPU),\n"
+            "int8w, int4w, q8_0 or q4_0 (CPU) (default: fp32)",
             list(&Axes::precisions, fixtures::kPrecisionNames),
             {.token = "precision", .excludes = {recorded}, .refusal = refused_precision}},
            {"--fathom_backend",
