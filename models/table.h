@@ -20,6 +20,11 @@ namespace fathom::models {
 struct Content {
   std::string_view rate = {};  ///< name of the counter; empty: none
   double per_item = 0;
+  double per_inferred_item = 0;  ///< in inference; 0: the same
+
+  double in(Mode mode) const {
+    return mode == Mode::kInfer && per_inferred_item > 0 ? per_inferred_item : per_item;
+  }
 };
 
 struct WorkloadRow;

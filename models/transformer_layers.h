@@ -6,8 +6,9 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cstdint>
+#include <vector>
 
-#include "ops/kernels/add_layer_norm.h"
+#include "ops/kernels/add_norm.h"
 
 namespace fathom::models {
 
@@ -16,6 +17,9 @@ struct KeysValues {
   at::Tensor keys;
   at::Tensor values;
 };
+
+/// One element for each layer.
+using KeyValueCache = std::vector<KeysValues>;
 
 /// Normalises the rows of [..., width].
 inline torch::nn::LayerNorm layer_norm(int64_t width) {

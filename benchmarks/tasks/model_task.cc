@@ -34,7 +34,7 @@ class ModelTask : public Base {
     counts_.items = static_cast<double>(options.ranks.size() * options.batch * items);
     if (!row.content.rate.empty()) {
       counts_.rates.emplace_back(std::string(row.content.rate),
-                                 *counts_.items * row.content.per_item);
+                                 *counts_.items * row.content.in(options.mode));
     }
     const int64_t parameters = row.compiled ? row.parameters : step_.parameter_count();
     if (installed_.distance)

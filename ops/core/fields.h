@@ -51,8 +51,9 @@ class Fields {
  public:
   virtual ~Fields() = default;
 
-  void extent(const char* name, int64_t& value, std::optional<int64_t> fallback = {}) {
-    field({name, FieldKind::kExtent}, value, fallback);
+  void extent(const char* name, int64_t& value, std::optional<int64_t> fallback = {},
+              const char* same_as = "") {
+    field({.name = name, .kind = FieldKind::kExtent, .same_as = same_as}, value, fallback);
   }
   void count(const char* name, int64_t& value) { field({name, FieldKind::kCount}, value, {}); }
   void number(const char* name, double& value, std::optional<double> fallback = {}) {

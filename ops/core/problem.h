@@ -140,6 +140,8 @@ struct UnaryProblem {
     kExp,
     kSqrt,
     kSquare,
+    kSwish,     ///< x · sigmoid(x · first)
+    kSoftplus,  ///< log(1 + exp(x · first)) / first
   } kind;
   Buffer x, y;
   std::array<float, 2> constants = {};

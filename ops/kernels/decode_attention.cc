@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "ops/core/buffer.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 15;  // minimum elements of keys per thread
 constexpr int64_t kKeys = 4;         // of a pass over the query
+constexpr int64_t kBlock = 64;       // keys for all queries that share them
 constexpr int64_t kAhead = 32;       // rows between the loads and the prefetches
 
 /// Rows of `width` elements, `stride` elements apart.
@@ -43,6 +45,29 @@ struct Head {
   int64_t width;
 };
 
+/// Sums of neighbours of both registers, in turn. No lambda: GCC compiles it for the oldest target.
+[[gnu::always_inline]] inline void add_pairs(const Lanes<float>& a, const Lanes<float>& b,
+                                             Lanes<float>& sums) {
+  sums = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
+         __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+}
+
+/// The sum of each of several registers: for four of floats, in a tree of vectors.
+template <int64_t count, typename T>
+[[gnu::always_inline]] inline void write_sums(const Lanes<T> (&rows)[count], T* to) {
+  if constexpr (count == 4 && std::is_same_v<T, float>) {
+    Lanes<T> low;
+    Lanes<T> high;
+    add_pairs(rows[0], rows[1], low);
+    add_pairs(rows[2], rows[3], high);
+    const Lanes<T> halves = __builtin_shufflevector(low, high, 0, 1, 8, 9, 4, 5, 12, 13) +
+                            __builtin_shufflevector(low, high, 2, 3, 10, 11, 6, 7, 14, 15);
+    for (int64_t i = 0; i < count; ++i) to[i] = halves[i] + halves[count + i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = sum<T>(rows[i]);
+  }
+}
+
 /// Writes the products of the query with `count` keys from `key`.
 template <int64_t count, typename T, typename S>
 [[gnu::always_inline]] inline void score_keys(const Head<T, S>& head, int64_t key, T* scores) {
@@ -59,9 +84,8 @@ template <int64_t count, typename T, typename S>
       sums[i] += query * lanes;
     }
   }
-  FATHOM_UNROLLED
+  write_sums<count, T>(sums, scores + key);
   for (int64_t i = 0; i < count; ++i) {
-    scores[key + i] = sum<T>(sums[i]);
     for (int64_t d = whole; d < head.width; ++d) {
       scores[key + i] += head.query[d] * static_cast<T>(head.keys[key + i][d]);
     }
@@ -92,37 +116,70 @@ template <int64_t count, typename T, typename S>
   }
 }
 
-/// Writes the result of a head to `y`. `scores` has space for the keys.
 template <typename T, typename S>
-FATHOM_VECTOR_CLONES void run_head(const Head<T, S>& head, T* scores, T* y) {
-  const int64_t whole = head.count / kKeys * kKeys;
-  for (int64_t key = 0; key < whole; key += kKeys) score_keys<kKeys>(head, key, scores);
-  for (int64_t key = whole; key < head.count; ++key) score_keys<1>(head, key, scores);
-  const T largest = *std::max_element(scores, scores + head.count);
-  FATHOM_INDEPENDENT
-  for (int64_t key = 0; key < head.count; ++key) scores[key] = exponential(scores[key] - largest);
-  const T total = vector_sum<T>(head.count, [=](int64_t key) { return scores[key]; });
-  std::fill(y, y + head.width, T{0});
-  for (int64_t key = 0; key < whole; key += kKeys) weigh_values<kKeys>(head, key, scores, y);
-  for (int64_t key = whole; key < head.count; ++key) weigh_values<1>(head, key, scores, y);
-  for (int64_t d = 0; d < head.width; ++d) y[d] /= total;
+[[gnu::always_inline]] inline void score_block(const Head<T, S>& head, int64_t key, int64_t end,
+                                               T* scores) {
+  for (; key + kKeys <= end; key += kKeys) score_keys<kKeys>(head, key, scores);
+  for (; key < end; ++key) score_keys<1>(head, key, scores);
+}
+
+template <typename T, typename S>
+[[gnu::always_inline]] inline void weigh_block(const Head<T, S>& head, int64_t key, int64_t end,
+                                               const T* shares, T* y) {
+  for (; key + kKeys <= end; key += kKeys) weigh_values<kKeys>(head, key, shares, y);
+  for (; key < end; ++key) weigh_values<1>(head, key, shares, y);
+}
+
+/// Writes the results of `queries` heads that share keys to `y` [queries, width]. `scores` has
+/// space for [queries, keys]. A block of keys stays in the L1 cache for all of them.
+template <typename T, typename S>
+FATHOM_VECTOR_CLONES void run_heads(Head<T, S> head, int64_t queries, T* scores, T* y) {
+  const int64_t count = head.count;
+  const T* first = head.query;
+  for (int64_t block = 0; block < count; block += kBlock) {
+    for (int64_t i = 0; i < queries; ++i) {
+      head.query = first + i * head.width;
+      score_block(head, block, std::min(block + kBlock, count), scores + i * count);
+    }
+  }
+  std::fill(y, y + queries * head.width, T{0});
+  for (int64_t i = 0; i < queries; ++i) {
+    T* shares = scores + i * count;
+    const T largest = *std::max_element(shares, shares + count);
+    FATHOM_INDEPENDENT
+    for (int64_t key = 0; key < count; ++key) shares[key] = exponential(shares[key] - largest);
+    const T total = vector_sum<T>(count, [=](int64_t key) { return shares[key]; });
+    FATHOM_INDEPENDENT
+    for (int64_t key = 0; key < count; ++key) shares[key] /= total;
+  }
+  for (int64_t block = 0; block < count; block += kBlock) {
+    for (int64_t i = 0; i < queries; ++i) {
+      weigh_block(head, block, std::min(block + kBlock, count), scores + i * count,
+                  y + i * head.width);
+    }
+  }
 }
 
 bool has_kernel(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
   return q.is_cpu() && q.dim() == 4 && q.size(2) == 1 && q.size(0) == k.size(0) &&
-         q.size(1) == k.size(1) && q.size(3) == k.size(3) && k.size(2) > 0 &&
+         q.size(1) % k.size(1) == 0 && q.size(3) == k.size(3) && k.size(2) > 0 &&
          k.sizes() == v.sizes() && element(q.scalar_type()) && k.scalar_type() == q.scalar_type() &&
          v.scalar_type() == q.scalar_type();
 }
 
 }  // namespace
 
-at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  if (!has_kernel(q, k, v)) return at::scaled_dot_product_attention(q, k, v);
+at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            std::optional<double> scale) {
+  if (!has_kernel(q, k, v))
+    return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0,
+                                            /*is_causal=*/false, scale,
+                                            /*enable_gqa=*/q.size(1) != k.size(1));
   const at::Tensor keys = k.stride(3) == 1 ? k : k.contiguous();
   const at::Tensor values = v.stride(3) == 1 ? v : v.contiguous();
   const at::Tensor queries = q.contiguous();
-  const int64_t heads = q.size(1);
+  const int64_t groups = k.size(1);
+  const int64_t heads = q.size(1) / groups;  // of a group
   const int64_t count = k.size(2);
   const int64_t width = q.size(3);
   at::Tensor y = at::empty(q.sizes(), q.options());
@@ -130,27 +187,28 @@ at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::
   AT_DISPATCH_FLOATING_TYPES_AND2(
       at::kHalf, at::kBFloat16, q.scalar_type(), "decode_attention", [&] {
         using T = at::opmath_type<scalar_t>;
-        const T scale = 1 / std::sqrt(static_cast<T>(width));
-        const auto rows = [&](const at::Tensor& of, int64_t n, int64_t head) -> Rows<scalar_t> {
-          return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + head * of.stride(1),
+        const T factor = static_cast<T>(scale.value_or(1 / std::sqrt(static_cast<double>(width))));
+        const auto rows = [&](const at::Tensor& of, int64_t n, int64_t group) -> Rows<scalar_t> {
+          return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + group * of.stride(1),
                   of.stride(2)};
         };
         const auto* from = queries.const_data_ptr<scalar_t>();
         auto* to = y.mutable_data_ptr<scalar_t>();
-        at::parallel_for(0, q.size(0) * heads, grain, [&](int64_t begin, int64_t end) {
-          std::vector<T> query(static_cast<std::size_t>(width));
-          std::vector<T> result(static_cast<std::size_t>(width));
-          std::vector<T> scores(static_cast<std::size_t>(count));
+        const int64_t elements = heads * width;  // of a group's queries
+        at::parallel_for(0, q.size(0) * groups, grain, [&](int64_t begin, int64_t end) {
+          std::vector<T> query(static_cast<std::size_t>(elements));
+          std::vector<T> result(static_cast<std::size_t>(elements));
+          std::vector<T> scores(static_cast<std::size_t>(heads * count));
           for (int64_t i = begin; i < end; ++i) {
-            std::transform(from + i * width, from + (i + 1) * width, query.begin(),
-                           [scale](scalar_t element) { return static_cast<T>(element) * scale; });
-            run_head(Head<T, scalar_t>{.query = query.data(),
-                                       .keys = rows(keys, i / heads, i % heads),
-                                       .values = rows(values, i / heads, i % heads),
-                                       .count = count,
-                                       .width = width},
-                     scores.data(), result.data());
-            std::transform(result.begin(), result.end(), to + i * width,
+            std::transform(from + i * elements, from + (i + 1) * elements, query.begin(),
+                           [factor](scalar_t element) { return static_cast<T>(element) * factor; });
+            run_heads(Head<T, scalar_t>{.query = query.data(),
+                                        .keys = rows(keys, i / groups, i % groups),
+                                        .values = rows(values, i / groups, i % groups),
+                                        .count = count,
+                                        .width = width},
+                      heads, scores.data(), result.data());
+            std::transform(result.begin(), result.end(), to + i * elements,
                            [](T element) { return static_cast<scalar_t>(element); });
           }
         });

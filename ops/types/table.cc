@@ -23,12 +23,15 @@ OpType conv2d_type();
 OpType quantized_conv2d_type();
 OpType bias_add_type();
 OpType gelu_type();
+OpType swiglu_type();
+OpType rotary_type();
 OpType quantize_type();
 OpType dequantize_type();
 OpType batch_norm_type();
 OpType group_norm_type();
 OpType layer_norm_type();
 OpType add_layer_norm_type();
+OpType rms_norm_type();
 OpType local_response_norm_type();
 OpType max_pool_type();
 OpType avg_pool_type();
@@ -80,12 +83,15 @@ std::vector<OpType> all_types() {
       quantized_conv2d_type(),
       bias_add_type(),
       gelu_type(),
+      swiglu_type(),
+      rotary_type(),
       quantize_type(),
       dequantize_type(),
       batch_norm_type(),
       group_norm_type(),
       layer_norm_type(),
       add_layer_norm_type(),
+      rms_norm_type(),
       local_response_norm_type(),
       max_pool_type(),
       avg_pool_type(),

@@ -1,4 +1,4 @@
-"""GPT-2: models/lm/gpt2_net.cc's decoder."""
+"""GPT-2: models/modern/gpt2_net.cc's decoder."""
 
 import functools
 import math

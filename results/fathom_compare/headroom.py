@@ -43,7 +43,7 @@ def figure(comparison):
 def at_the_roof(steps):
     """The steps, with the time of each at the measured peak that limits it, and that as a share of the time now.
 
-    A step's FLOPs are known; bytes only where the row has bytes_pct_peak (gpt2_decode).
+    A step's FLOPs are known; bytes only where the row has bytes_pct_peak (decoding).
     """
     made = {}
     for side in SIDES:

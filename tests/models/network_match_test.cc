@@ -23,7 +23,7 @@
 #include <functional>
 #include <utility>
 
-#include "ops/kernels/add_layer_norm.h"
+#include "ops/kernels/add_norm.h"
 #include "ops/kernels/additive_attention.h"
 #include "ops/kernels/local_response_norm.h"
 #include "ops/kernels/recurrent/clipped_relu_rnn.h"

@@ -31,6 +31,9 @@ constexpr uint64_t kSeed = 4;  ///< of random numbers in the loss
 // ---- classifiers with logits near zero: every class has the same probability
 
 double sixty_four_tokens(const Batch& /*batch*/) { return std::log(64); }
+/// A state has 48 elements of mean square 1 and the embedding's weights a deviation of 0.1, so the
+/// logits have the variance 48 · 0.01.
+double sixty_four_spread_tokens(const Batch& /*batch*/) { return std::log(64) + 48 * 0.01 / 2; }
 /// The state of a position is normalised, so the logits of 64 ids have the variance 1, but that of
 /// the id that it reads is near 4.2: the state is the sum of that id's embedding, of waves of half
 /// its variance and of six branches that add about twice its variance, so their cosine is near
@@ -208,6 +211,7 @@ constexpr Start kStarts[] = {
     {"deepspeech2", equally_likely_letters, 0.1},
     {"gpt2", sixty_four_tokens, 0.02},
     {"gpt2_1024", sixty_four_tokens, 0.02},
+    {"llama", sixty_four_spread_tokens, 0.03},
     {"seq2seq_5x10", sampled_words, 0.05},
     {"seq2seq_10x15", sampled_words, 0.05},
     {"seq2seq_20x25", sampled_words, 0.05},

@@ -159,6 +159,8 @@ const std::map<std::string, Rule> kRules{
     {"a3c", by_rms_prop(7e-4, 0.99, 0.1, 40)},
     {"deepspeech2", by<torch::optim::SGD>(SGDOptions(3e-4).momentum(0.9).nesterov(true), 400)},
     {"gpt2", gpt2_update},
+    {"llama", by<torch::optim::AdamW>(
+                  AdamWOptions(3e-3).betas({0.9, 0.95}).eps(1e-8).weight_decay(0.01), 1)},
 };
 
 const Rule& rule_of(const WorkloadRow& row) {

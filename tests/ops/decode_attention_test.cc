@@ -13,10 +13,11 @@
 namespace fathom::ops {
 namespace {
 
-/// Largest error against softmax(q · kᵀ / sqrt(D)) · v in float64.
+/// Largest error against softmax(q · kᵀ / sqrt(D)) · v in float64. Heads of q may share keys.
 double error(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  const auto heads = [](const at::Tensor& tensor) {
-    return tensor.to(at::kDouble).flatten(0, 1);  // [N * H, positions, D]
+  const auto heads = [&](const at::Tensor& tensor) {
+    const at::Tensor all = tensor.repeat_interleave(q.size(1) / tensor.size(1), 1);
+    return all.to(at::kDouble).flatten(0, 1);  // [N * H, positions, D]
   };
   const at::Tensor scores =
       at::bmm(heads(q), heads(k).transpose(1, 2)) / std::sqrt(static_cast<double>(q.size(3)));
@@ -38,6 +39,14 @@ TEST(DecodeAttention, AttendsToEveryKey) {
             << keys << " x " << width;
       }
     }
+  }
+}
+
+TEST(DecodeAttention, HeadsShareKeys) {
+  at::manual_seed(3);
+  for (const int64_t keys : {5, 64, 131}) {
+    const at::Tensor k = at::randn({2, 3, keys, 24});
+    EXPECT_LT(error(at::randn({2, 12, 1, 24}), k, at::randn_like(k)), 1e-5) << keys;
   }
 }
 

@@ -24,8 +24,9 @@ double weighed(const Op& forward, Tensors inputs, const Tensors& gradients, bool
   return sum;
 }
 
-bool is_elementwise(std::string_view type) {
-  return op_type(type)->op_class == OpClass::kElementwise;
+/// Whether the gradient takes {g, operands}, as those of LibTorch's element-wise ops.
+bool takes_gradient_first(std::string_view type) {
+  return op_type(type)->op_class == OpClass::kElementwise && type != "swiglu" && type != "rotary";
 }
 
 std::vector<Case> gradients() {
@@ -67,7 +68,7 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
     if (one.pass == Pass::kDgrad) leaves = {0};
     if (one.pass == Pass::kWgrad) leaves = bias ? std::vector<std::size_t>{1, 2} : std::vector{1UL};
     given = {inputs[0], inputs[1], given[2]};
-  } else if (is_elementwise(type)) {  // {g, operands}
+  } else if (takes_gradient_first(type)) {  // {g, operands}
     leaves = {0};
     gradients = {given[0]};
     std::copy(inputs.begin(), inputs.end(), given.begin() + 1);
@@ -79,6 +80,7 @@ TEST_P(OpGradient, IsThatOfCentralDifferences) {
                             (type == "scaled_dot_product_attention" && i == 3) ||  // mask
                             (type == "additive_attention" && i == 4) ||            // mask
                             (type == "roi_align" && i == 1) ||                     // regions
+                            (type == "rotary" && i > 1) ||                         // angles
                             (type == "batch_norm" && i > 2);  // mean and variance
       if (inputs[i].is_floating_point() && !constant) leaves.push_back(i);
     }

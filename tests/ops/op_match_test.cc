@@ -65,6 +65,8 @@ void call_other_spellings() {
   at::Tensor copy = x.clone();
   at::hardtanh_(copy, 0, kClip);
   at::gelu_(copy);
+  at::silu_(copy);
+  at::rms_norm(x, {x.size(1)}, x[0]);
   x.clone().sub_(x);
   x.clone().mul_(x);
   x.clone().div_(x);

@@ -31,6 +31,10 @@ algorithm algorithm_of(UnaryProblem::Kind kind) {
       return algorithm::eltwise_sqrt;
     case kSquare:
       return algorithm::eltwise_square;
+    case kSwish:
+      return algorithm::eltwise_swish;
+    case kSoftplus:
+      return algorithm::eltwise_soft_relu;
   }
   return algorithm::undef;
 }

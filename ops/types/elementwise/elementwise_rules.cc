@@ -16,8 +16,12 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/sigmoid_backward.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/silu_backward.h>
 #include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/smooth_l1_loss_backward.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/softplus_backward.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/square.h>
 #include <ATen/ops/sub.h>
@@ -56,6 +60,12 @@ bool is_clipped_relu(const ObservedCall& call) {
 
 bool is_square(const ObservedCall& call) {
   return call.arguments.size() == 1 || is_number(call.arguments[1], 2);
+}
+
+/// (x, beta, threshold), of a gradient g before them.
+bool is_plain_softplus(const ObservedCall& call) {
+  const std::size_t beta = is_gradient(call) ? 2 : 1;
+  return is_number(call.arguments[beta], 1) && is_number(call.arguments[beta + 1], 20);
 }
 
 /// Losses have the arguments (x, y, reduction), their gradients g before them.
@@ -114,6 +124,25 @@ const std::vector<ElementwiseRule>& elementwise_rules() {
        .backward = [](const at::Tensor& g, const at::Tensor& result,
                       const Tensors& /*in*/) { return at::tanh_backward(g, result); },
        .unary_kind = Unary::kTanh},
+      {.name = "silu",
+       .aten = {"silu", "silu_", "silu_backward"},
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::silu(in[0]); },
+       .backward = [](const at::Tensor& g, const at::Tensor& /*result*/,
+                      const Tensors& in) { return at::silu_backward(g, in[0]); },
+       .unary_kind = Unary::kSwish,
+       .constants = {1, 0}},
+      {.name = "softplus",
+       .aten = {"softplus", "softplus_backward"},
+       .operands = {kX, kNone},
+       .flops = 0,
+       .forward = [](const Tensors& in) { return at::softplus(in[0]); },
+       .backward = [](const at::Tensor& g, const at::Tensor& /*result*/,
+                      const Tensors& in) { return at::softplus_backward(g, in[0], 1, 20); },
+       .is_type = is_plain_softplus,
+       .unary_kind = Unary::kSoftplus,
+       .constants = {1, 0}},
       {.name = "add",
        .aten = {"add", "add_"},
        .operands = {kX, kX},

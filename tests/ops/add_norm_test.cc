@@ -1,4 +1,4 @@
-#include "ops/kernels/add_layer_norm.h"
+#include "ops/kernels/add_norm.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>

@@ -1,4 +1,4 @@
-#include "models/lm/gpt2_net.h"
+#include "models/modern/gpt2_net.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/gelu.h>
@@ -106,6 +106,14 @@ at::Tensor Gpt2NetImpl::decode(const at::Tensor& ids, KeyValueCache& cache) {
 
 at::Tensor Gpt2NetImpl::logits(const at::Tensor& states) {
   return at::linear(states, tokens_->weight);
+}
+
+std::vector<at::Tensor> Gpt2NetImpl::read_in_decoding() const {
+  std::vector<at::Tensor> weights;
+  for (const auto& weight : named_parameters()) {
+    if (!weight->is_same(positions_->weight)) weights.push_back(*weight);
+  }
+  return weights;
 }
 
 }  // namespace fathom::models

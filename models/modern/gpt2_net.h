@@ -22,9 +22,6 @@ struct Gpt2Sizes {
   int64_t width;
 };
 
-/// One element for each layer.
-using KeyValueCache = std::vector<KeysValues>;
-
 /// Causal self-attention and two dense layers, each after a layer normalisation and with a
 /// shortcut.
 class Gpt2BlockImpl : public torch::nn::Module {
@@ -68,6 +65,8 @@ class Gpt2NetImpl : public torch::nn::Module {
   at::Tensor decode(const at::Tensor& ids, KeyValueCache& cache);
   /// States [..., width] to logits [..., vocabulary], by the matrix of the embedding.
   at::Tensor logits(const at::Tensor& states);
+  /// The weights that decode() and logits() read as a whole: all but the table of positions.
+  std::vector<at::Tensor> read_in_decoding() const;
 
  private:
   /// The embeddings of tokens [N, T], the first of which has the position `first`.

@@ -1,0 +1,28 @@
+#include "models/modern/parallel_fill.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/randint.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace fathom::models {
+
+void fill_normal(const at::Tensor& tensor, double deviation) {
+  constexpr int64_t kPart = 1 << 18;  // elements of a generator
+  constexpr auto kSeeds = std::numeric_limits<int64_t>::max();
+  const auto seed = static_cast<uint64_t>(at::randint(kSeeds, {}, at::kLong).item<int64_t>());
+  const at::Tensor all = tensor.detach().view(-1);
+  const int64_t parts = (all.numel() + kPart - 1) / kPart;
+  at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const auto generator =
+          at::make_generator<at::CPUGeneratorImpl>(seed + static_cast<uint64_t>(part));
+      all.slice(0, part * kPart, std::min((part + 1) * kPart, all.numel()))
+          .normal_(0, deviation, generator);
+    }
+  });
+}
+
+}  // namespace fathom::models
