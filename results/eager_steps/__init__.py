@@ -15,6 +15,7 @@ from eager_steps.detection_ops import op_rows
 from eager_steps.faster_rcnn import faster_rcnn
 from eager_steps.gpt2 import gpt2, gpt2_decode
 from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
+from eager_steps.llama import LLAMA, LLAMA_1B, llama, llama_decode
 from eager_steps.memnet import memnet
 from eager_steps.nmt import nmt
 from eager_steps.seq2seq import seq2seq
@@ -22,7 +23,7 @@ from eager_steps.speech import speech
 from eager_steps.transformer import transformer
 from eager_steps.wgan import wgan
 
-INFERENCE_ONLY = {"gpt2_decode"}
+INFERENCE_ONLY = {"gpt2_decode", "llama_decode", "llama_1b", "llama_1b_decode"}
 WORKLOADS = {
     "seq2seq": seq2seq,
     "memnet": memnet,
@@ -44,6 +45,10 @@ WORKLOADS = {
     "gpt2": functools.partial(gpt2, 256),
     "gpt2_1024": functools.partial(gpt2, 1024),
     "gpt2_decode": gpt2_decode,
+    "llama": functools.partial(llama, LLAMA),
+    "llama_decode": functools.partial(llama_decode, LLAMA, 4),
+    "llama_1b": functools.partial(llama, LLAMA_1B),
+    "llama_1b_decode": functools.partial(llama_decode, LLAMA_1B, 1),
 }
 
 ROWS = {

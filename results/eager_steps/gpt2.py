@@ -1,9 +1,8 @@
 """GPT-2: models/modern/gpt2_net.cc's decoder."""
 
-import functools
 import math
 
-from eager_steps.step import Inference, Training
+from eager_steps.language_model import attended, decoding_step, language_model, sequence_step
 
 SIZES = {"vocabulary": 50257, "positions": 1024, "layers": 12, "heads": 12, "width": 768}
 
@@ -24,12 +23,7 @@ def decoder(torch, vocabulary, positions, layers, heads, width):
                 part.view(batch, tokens, heads, width // heads).transpose(1, 2)
                 for part in self.c_attn(x).split(width, dim=2)
             )
-            if cache is not None:
-                keys, values = cache
-                keys[:, :, first : first + tokens] = k
-                values[:, :, first : first + tokens] = v
-                k, v = keys[:, :, : first + tokens], values[:, :, : first + tokens]
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=tokens > 1)
+            y = attended(torch, q, k, v, cache, first)
             return self.c_proj(y.transpose(1, 2).reshape(batch, tokens, width))
 
     class Dense(nn.Module):
@@ -53,7 +47,7 @@ def decoder(torch, vocabulary, positions, layers, heads, width):
             x = x + self.attn(self.ln_1(x), cache, first)
             return x + self.mlp(self.ln_2(x))
 
-    class Decoder(nn.Module):
+    class Decoder(language_model(torch)):
         def __init__(self):
             super().__init__()
             self.wte = nn.Embedding(vocabulary, width)
@@ -68,13 +62,7 @@ def decoder(torch, vocabulary, positions, layers, heads, width):
                     nn.init.zeros_(parameter)
 
         def new_cache(self, batch, tokens, dtype):
-            """The keys and values of each layer, with places for `tokens` tokens."""
-            shape = (batch, heads, tokens, width // heads)
-            device = self.wte.weight.device
-            return [
-                tuple(torch.empty(shape, dtype=dtype, device=device) for _ in range(2))
-                for _ in range(layers)
-            ]
+            return self.empty_cache(layers, (batch, heads, tokens, width // heads), dtype)
 
         def states(self, ids, cache=None, first=0):
             """Of tokens [N, T] after `first` others in the cache, to which they are added."""
@@ -84,21 +72,6 @@ def decoder(torch, vocabulary, positions, layers, heads, width):
             for layer, block in enumerate(self.h):
                 x = block(x, cache and cache[layer], first)
             return self.ln_f(x)
-
-        def forward(self, ids, cache=None, first=0):
-            """The logits after each token."""
-            return functional.linear(self.states(ids, cache, first), self.wte.weight)
-
-        def prefill(self, ids, cache=None):
-            """The logits after the last token."""
-            return functional.linear(self.states(ids, cache)[:, -1], self.wte.weight)
-
-        def decode(self, last, cache, first):
-            """The logits after the tokens `last` [N, 1], which follow `first` tokens in the cache."""
-            return self(last, cache, first)[:, -1]
-
-        def loss(self, ids, labels):
-            return functional.cross_entropy(self(ids).flatten(0, 1), labels.flatten())
 
     return Decoder()
 
@@ -114,35 +87,14 @@ def optimizer(torch, net):
     return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95))
 
 
-def filled_cache(torch, net, context):
-    """The cache of the tokens [N, T], with a place for one more, in the precision of the steps."""
-    device = context.device.type
-    dtype = torch.get_default_dtype()
-    if torch.is_autocast_enabled(device):
-        dtype = torch.get_autocast_dtype(device)
-    batch, tokens = context.shape
-    cache = net.new_cache(batch, tokens + 1, dtype)
-    net.prefill(context, cache)
-    return cache
-
-
 def gpt2(tokens, torch, mode, batch=4):
     """A training step on, or the prefill of, sequences of `tokens` tokens."""
     net = decoder(torch, **SIZES)
     ids, labels = torch.randint(SIZES["vocabulary"], (2, batch, tokens))
-    if mode == "infer":
-        return Inference(torch, net.prefill, ids)
-
-    def prepare():
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-
-    return Training(torch, net, optimizer(torch, net), lambda: net.loss(ids, labels), prepare)
+    return sequence_step(torch, mode, net, ids, labels, optimizer(torch, net))
 
 
 def gpt2_decode(torch, mode, batch=4, tokens=512):
-    """One token after `tokens` others in a cache, which the first step fills. There is no training step."""
-    assert mode == "infer"
     net = decoder(torch, **SIZES)
     ids = torch.randint(SIZES["vocabulary"], (batch, tokens + 1))
-    cache = functools.cache(lambda: filled_cache(torch, net, ids[:, :-1]))
-    return Inference(torch, lambda last: net.decode(last, cache(), tokens), ids[:, -1:])
+    return decoding_step(torch, mode, net, ids)

@@ -18,14 +18,28 @@ import sys
 from eager_steps.a3c import actor_critic, actor_critic_loss
 from eager_steps.deepspeech2 import recogniser, transcription_loss
 from eager_steps.faster_rcnn import Sizes, detection_loss, detections, detector
-from eager_steps.gpt2 import decoder, filled_cache
+from eager_steps.gpt2 import decoder as gpt2_decoder
 from eager_steps.images import alexnet, image_loss, inception_v3, residual, resnet50, vgg
+from eager_steps.language_model import filled_cache
+from eager_steps.llama import llama_decoder
 from eager_steps.nmt import translator as nmt_translator
 from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
 from eager_steps.speech import deep_speech, mask_of, speech_loss
 from eager_steps.transformer import transformer_net
 
 GPT2 = {"vocabulary": 64, "positions": 32, "layers": 2, "heads": 4, "width": 32}
+LLAMA = {
+    "vocabulary": 64,
+    "layers": 2,
+    "width": 48,
+    "heads": 6,
+    "kv_heads": 2,
+    "head_width": 8,
+    "dense": 96,
+    "positions": 32,
+    "base": 1e4,
+    "deviation": 0.1,
+}
 # Scale::kSmall in models/*/*.cc. torchvision's networks have their full size.
 SIZES = {
     "vgg": {"side": 32, "divisor": 16, "hidden": 64, "classes": 10},
@@ -52,6 +66,8 @@ SIZES = {
     },
     "gpt2": GPT2,
     "gpt2_decode": GPT2,
+    "llama": LLAMA,
+    "llama_decode": LLAMA,
     "resnet50": {},
     "inception_v3": {},
     "faster_rcnn": {
@@ -196,15 +212,15 @@ def a3c_step(torch, sizes, recorded):
     )
 
 
-def gpt2_step(torch, sizes, recorded):
+def sequence_step(decoder, torch, sizes, recorded):
     ids, labels = recorded["inputs.0"], recorded["inputs.1"]
     net = decoder(torch, **sizes)
     return net, lambda: net.loss(ids, labels), lambda: net.prefill(ids)
 
 
-def gpt2_decode_step(torch, sizes, recorded):
+def decoding_step(decoder, torch, sizes, recorded):
     context, last = recorded["inputs.0"], recorded["inputs.2"]
-    net, loss, _ = gpt2_step(torch, sizes, recorded)
+    net, loss, _ = sequence_step(decoder, torch, sizes, recorded)
     return (
         net,
         loss,
@@ -228,8 +244,10 @@ STEPS = {
     "transformer": transformer_step,
     "a3c": a3c_step,
     "deepspeech2": deepspeech2_step,
-    "gpt2": gpt2_step,
-    "gpt2_decode": gpt2_decode_step,
+    "gpt2": functools.partial(sequence_step, gpt2_decoder),
+    "gpt2_decode": functools.partial(decoding_step, gpt2_decoder),
+    "llama": functools.partial(sequence_step, llama_decoder),
+    "llama_decode": functools.partial(decoding_step, llama_decoder),
     "resnet50": functools.partial(image_step, resnet50),
     "inception_v3": functools.partial(image_step, inception_v3),
     "faster_rcnn": faster_rcnn_step,
