@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "benchmarks/options/google_benchmark_flags.h"
 #include "benchmarks/options/nearest.h"
@@ -157,13 +158,11 @@ std::string refused_ranks(const Options& options) {
 }
 
 std::string refused_precision(const Options& options) {
-  if (holds(options.axes.precisions, Precision::kTf32) &&
-      !holds(options.axes.devices, Device::kCuda)) {
-    return "=tf32: runs on a GPU only, but --fathom_device is cpu; expected fp32, bf16 or fp16";
-  }
-  if (holds(options.axes.precisions, Precision::kFp8) &&
-      !holds(options.axes.devices, Device::kCuda)) {
-    return "=fp8: runs on a GPU only, but --fathom_device is cpu; expected int8";
+  for (const auto& [precision, instead] :
+       {std::pair{Precision::kTf32, "fp32, bf16 or fp16"}, {Precision::kFp8, "int8"}}) {
+    if (holds(options.axes.precisions, precision) && !holds(options.axes.devices, Device::kCuda))
+      return "=" + std::string(name(precision)) +
+             ": runs on a GPU only, but --fathom_device is cpu; expected " + instead;
   }
   if (holds(options.axes.devices, Device::kCpu)) return {};
   for (const auto precision : options.axes.precisions) {

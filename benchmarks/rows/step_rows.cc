@@ -43,10 +43,9 @@ std::vector<Backend> step_backends(const Axes& axes, const models::WorkloadRow& 
   }
   if (wanted(axes, Backend::kTorch)) backends.push_back(Backend::kTorch);
   const bool quantized = fixtures::is_quantized(precision);
+  if (quantized && device == Device::kCuda) return backends;  // LibTorch's kernels only
   for (const Backend backend : {Backend::kOneDnn, Backend::kTuned}) {
-    const bool on_gpu = quantized && device == Device::kCuda;  // LibTorch's kernels only
-    if (asks_for(axes, backend) && is_here(backend, device, precision) && !on_gpu)
-      backends.push_back(backend);
+    if (asks_for(axes, backend) && is_here(backend, device, precision)) backends.push_back(backend);
   }
   if (!quantized && has_library(axes, device)) backends.push_back(Backend::kLibrary);
   return backends;

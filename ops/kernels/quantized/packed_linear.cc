@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "ops/kernels/lanes.h"
 #include "ops/kernels/vector_clones.h"
@@ -28,6 +27,9 @@ constexpr int64_t kAhead = 512;       // words between the loads and the prefetc
 constexpr int64_t fields(int bits) { return 32 / bits; }
 
 constexpr int64_t kBytes = 4;  // of a word
+
+/// What is added to codes, so that they are unsigned.
+constexpr int32_t offset(int bits) { return 1 << (bits - 1); }
 
 /// The column whose code field j has: the fields of a byte are 4 columns apart.
 constexpr int64_t column_of(int64_t field, int bits) {
@@ -53,7 +55,7 @@ struct Registers<kWide> {
   using Halves = Lanes<uint16_t>;
 };
 
-/// A format with codes of so many bits. All formats add kOffset, so that codes are unsigned.
+/// A format with codes of so many bits.
 template <typename Constant, int bits, int64_t lanes>
 struct Format {
   using Words = Registers<lanes>::Words;
@@ -63,7 +65,7 @@ struct Format {
   using Sums = Floats;
   static constexpr int64_t kOutputs = lanes;  ///< of a block
   static constexpr int64_t kFields = fields(bits);
-  static constexpr float kOffset = 1 << (bits - 1);
+  static constexpr float kOffset = offset(bits);
 
   /// The codes of field j, times 2^(bits · j) unless it is the last: x is divided by that.
   template <int64_t j>
@@ -143,7 +145,7 @@ struct CodesFormat : Format<c10::Half, bits, kWide> {
 struct Product {
   const void* x;          ///< divided as the fields want, or codes
   const void* sums;       ///< of each group of x, in the same tiles: [groups, rows of the tile];
-                          ///< of codes in int32, times -kOffset
+                          ///< of codes in int32, times -offset()
   const float* x_scales;  ///< of codes, the same
   const uint32_t* words;
   const uint16_t* scales;
@@ -341,7 +343,7 @@ FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t 
           tile[((group * kGroup + i) / kBytes + word) * rows + row] = words[word];
       }
       const int64_t place = first * input.groups + group * rows + row;
-      to.sums[place] = -(1 << (input.bits - 1)) * sum<int32_t>(total);
+      to.sums[place] = -offset(input.bits) * sum<int32_t>(total);
       to.scales[place] = how.scale;
     }
   }
@@ -432,7 +434,7 @@ PackedWeight packed(const WeightCodes& weight, int64_t outputs) {
   const auto constants = [&](const at::Tensor& of_groups) {
     return in_blocks(of_groups.to(format.constants), outputs).contiguous();
   };
-  const at::Tensor unsigned_codes = weight.codes.to(at::kInt) + (1 << (bits - 1));
+  const at::Tensor unsigned_codes = weight.codes.to(at::kInt) + offset(bits);
   const at::Tensor codes = padded(unsigned_codes, fields(bits)).unflatten(1, {-1, fields(bits)});
   at::Tensor words = codes.select(2, 0).clone();
   for (int64_t j = 1; j < fields(bits); ++j)

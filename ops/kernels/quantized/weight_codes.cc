@@ -91,11 +91,8 @@ at::Tensor WeightCodes::dequantized() const {
 
 double packed_bytes(Precision precision, double n, double k) {
   const WeightFormat format = weight_format(precision);
-  const double groups = format.one_scale    ? 1 / n
-                        : format.group == 0 ? 1
-                                            : k / static_cast<double>(format.group);
   const auto constant = static_cast<double>(c10::elementSize(format.constants));
-  return n * (k * format.bits / 8 + groups * constant * (format.zeros ? 2 : 1));
+  return n * k * format.bits / 8 + constant * format.constants_of(n, k);
 }
 
 }  // namespace fathom::ops

@@ -17,6 +17,12 @@ struct WeightFormat {
   at::ScalarType constants;  ///< type of scales and zeros
   bool zeros;
   bool one_scale = false;  ///< of the whole weight
+
+  /// The number of scales and zeros of a weight [n, k].
+  double constants_of(double n, double k) const {
+    const double of_rows = group == 0 ? n : n * k / static_cast<double>(group);
+    return (one_scale ? 1 : of_rows) * (zeros ? 2 : 1);
+  }
 };
 
 /// The format of a quantised precision. kInt8, kInt8w: a scale for each row, max |w| / 127, as

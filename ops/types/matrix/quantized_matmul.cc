@@ -18,6 +18,8 @@ namespace {
 
 using fixtures::Precision;
 
+constexpr double kFloat = 4;
+
 /// A linear layer x [m, k] · Wᵀ (+ bias [n]) with W [n, k] in a quantised precision's format. In
 /// int8, x is in uint8 and the result in fp32; `per_token`, x is in int8 and the result is the sums
 /// in int32, to which op type dequantize gives the tokens' scales. In fp8, x is in e4m3, too, and
@@ -56,7 +58,6 @@ class QuantizedMatmul final : public Op {
     const auto m = static_cast<double>(shape_.m);
     const auto n = static_cast<double>(shape_.n);
     const auto k = static_cast<double>(shape_.k);
-    constexpr double kFloat = 4;
     const double x = m * k * (has_codes() ? 1 : kFloat);
     return {.flops = 2 * m * n * k,
             .bytes = x + packed_bytes(precision_, n, k) + kFloat * (m * n + (shape_.bias ? n : 0)),
@@ -67,10 +68,8 @@ class QuantizedMatmul final : public Op {
   double untouched_bytes(Precision /*precision*/) const override {
     const auto n = static_cast<double>(shape_.n);
     const auto k = static_cast<double>(shape_.k);
-    const WeightFormat format = weight_format(precision_);
-    const double groups = format.group == 0 ? 1 : k / static_cast<double>(format.group);
-    const double constants = 4 * groups * (format.zeros ? 2 : 1) * (format.one_scale ? 1 / n : 1);
-    return n * (k + constants) - packed_bytes(precision_, n, k);
+    const double constants = weight_format(precision_).constants_of(n, k);
+    return n * k + kFloat * constants - packed_bytes(precision_, n, k);
   }
 
   Tensors inputs(uint64_t seed) const override {
