@@ -1,11 +1,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/linear.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ops/kernels/add_norm.h"
@@ -20,6 +22,23 @@ struct KeysValues {
 
 /// One element for each layer.
 using KeyValueCache = std::vector<KeysValues>;
+
+/// Adds a place for the next token.
+inline void advance(KeyValueCache& cache) {
+  for (KeysValues& layer : cache) {
+    for (at::Tensor* kept : {&layer.keys, &layer.values})
+      *kept = at::constant_pad_nd(*kept, {0, 0, 0, 1});
+  }
+}
+
+/// Calls visit(name, tensor) for each tensor of the cache.
+template <typename Visit>
+void visit_cache(KeyValueCache& cache, const Visit& visit) {
+  for (std::size_t layer = 0; layer < cache.size(); ++layer) {
+    visit("keys" + std::to_string(layer), cache[layer].keys);
+    visit("values" + std::to_string(layer), cache[layer].values);
+  }
+}
 
 /// Normalises the rows of [..., width].
 inline torch::nn::LayerNorm layer_norm(int64_t width) {

@@ -12,8 +12,9 @@ namespace fathom::benchmarks {
 
 /// What a step of a workload computes.
 struct StepResults {
-  at::Tensor result;                            ///< the loss, or the output of an inference step
-  std::map<std::string, at::Tensor> gradients;  ///< of the last update, by parameter
+  at::Tensor result;  ///< the loss, or the output of an inference step
+  /// Of the last update, by parameter. Of large ones, about a million elements.
+  std::map<std::string, at::Tensor> gradients;
 };
 
 inline constexpr int kComparedSteps = 3;

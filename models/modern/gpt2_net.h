@@ -55,6 +55,8 @@ TORCH_MODULE(Gpt2Block);
 /// GPT-2.
 class Gpt2NetImpl : public torch::nn::Module {
  public:
+  using Cache = KeyValueCache;
+
   explicit Gpt2NetImpl(const Gpt2Sizes& sizes);
 
   /// Token ids [N, T] to states [N, T, width]. Stores the keys and values of the tokens in `kept`

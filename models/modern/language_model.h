@@ -1,10 +1,11 @@
 #pragma once
 
-#include <ATen/ops/constant_pad_nd.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/module.h>
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct AdamWRecipe {
   double rate;
   double matrix_decay;  ///< weight decay of parameters with more than one dimension
   double vector_decay;  ///< of the others
+  /// The ending of the names of parameters with two dimensions that decay as vectors.
+  std::string_view not_decayed = {};
 };
 
 /// Tokens in a sequence.
@@ -29,8 +32,8 @@ struct SequenceLengths {
 };
 
 /// A language model on sequences of tokens. Its inference is a prefill: it gives the logits of the
-/// token after a sequence. `Net` has forward(), decode(), logits() and read_in_decoding(), as
-/// Gpt2Net.
+/// token after a sequence. `Net` has forward(), decode(), logits(), read_in_decoding() and a type
+/// Cache with advance() and visit_cache(), as Gpt2Net.
 template <typename Net>
 class LanguageModel : public Workload {
  public:
@@ -41,8 +44,11 @@ class LanguageModel : public Workload {
         tokens_(tokens),
         matrix_optimizer_(adamw(recipe.rate, recipe.matrix_decay, kBeta1, kBeta2)),
         vector_optimizer_(adamw(recipe.rate, recipe.vector_decay, kBeta1, kBeta2)) {
-    for (const auto& parameter : net_->parameters())
-      (parameter.dim() > 1 ? matrices_ : vectors_).push_back(parameter);
+    for (const auto& parameter : net_->named_parameters()) {
+      const bool decays =
+          recipe.not_decayed.empty() || !parameter.key().ends_with(recipe.not_decayed);
+      (parameter->dim() > 1 && decays ? matrices_ : vectors_).push_back(*parameter);
+    }
   }
 
   fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
@@ -91,7 +97,7 @@ class LanguageModel : public Workload {
   Optimizer vector_optimizer_;
 };
 
-/// Decodes one token after a sequence whose keys and values are in a cache.
+/// Decodes one token after a sequence of which a cache knows what the token needs.
 template <typename Net>
 class Decoder final : public LanguageModel<Net> {
  public:
@@ -110,29 +116,20 @@ class Decoder final : public LanguageModel<Net> {
     return set;
   }
 
-  /// Fills the cache with the T tokens and leaves a place for one more.
   void prepare_inference(const fixtures::Batch& batch) override {
     this->net()->forward(batch[fixtures::kTokens], &cache_);
-    for (std::size_t layer = 0; layer < cache_.size(); ++layer) {
-      const auto kept = [&](const char* name, at::Tensor& tensor) {
-        tensor = this->net()->register_buffer(name + std::to_string(layer),
-                                              at::constant_pad_nd(tensor, {0, 0, 0, 1}));
-      };
-      kept("keys", cache_[layer].keys);
-      kept("values", cache_[layer].values);
-    }
+    advance(cache_);
+    visit_cache(cache_, [&](const std::string& name, at::Tensor& tensor) {
+      tensor = this->net()->register_buffer(name, tensor);
+      cache_bytes_ += static_cast<double>(tensor.nbytes());
+    });
+    this->net()->decode(batch.back(), cache_);  // chooses the experts that read_in_decoding() names
   }
 
   std::optional<double> infer_bytes() const override {
-    double bytes = 0;
-    const auto count = [&](const at::Tensor& tensor) {
-      bytes += static_cast<double>(tensor.nbytes());
-    };
-    for (const auto& weight : this->net()->read_in_decoding()) count(weight);
-    for (const auto& [keys, values] : cache_) {
-      count(keys);
-      count(values);
-    }
+    double bytes = cache_bytes_;
+    for (const auto& weight : this->net()->read_in_decoding())
+      bytes += static_cast<double>(weight.nbytes());
     return bytes;
   }
 
@@ -141,7 +138,20 @@ class Decoder final : public LanguageModel<Net> {
   }
 
  private:
-  KeyValueCache cache_;
+  Net::ContainedType::Cache cache_;
+  double cache_bytes_ = 0;
 };
+
+/// A model of a network in its published sizes or in small ones.
+template <template <typename> typename Model, typename Net, typename Sizes>
+std::unique_ptr<Workload> language_model(Scale scale, const Sizes& full, const Sizes& small,
+                                         const AdamWRecipe& recipe) {
+  const bool is_full = scale == Scale::kFull;
+  const Sizes& sizes = is_full ? full : small;
+  return std::make_unique<Model<Net>>(Net(sizes), sizes.vocabulary,
+                                      is_full ? SequenceLengths{.training = 256, .inference = 512}
+                                              : SequenceLengths{.training = 8, .inference = 16},
+                                      recipe);
+}
 
 }  // namespace fathom::models

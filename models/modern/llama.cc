@@ -45,29 +45,22 @@ constexpr LlamaSizes kLlama32{
                   .base = 500'000,
                   .scaling = RotaryScaling{.factor = 32, .low = 1, .high = 4, .positions = 8'192}}};
 
-template <template <typename> typename Model>
-std::unique_ptr<Workload> made(Scale scale, const LlamaSizes& full) {
-  const bool is_full = scale == Scale::kFull;
-  const LlamaSizes& sizes = is_full ? full : kSmall;
-  return std::make_unique<Model<LlamaNet>>(LlamaNet(sizes), sizes.vocabulary,
-                                           is_full
-                                               ? SequenceLengths{.training = 256, .inference = 512}
-                                               : SequenceLengths{.training = 8, .inference = 16},
-                                           kRecipe);
-}
-
 }  // namespace
 
-std::unique_ptr<Workload> make_llama(Scale scale) { return made<LanguageModel>(scale, kSmolLm2); }
+std::unique_ptr<Workload> make_llama(Scale scale) {
+  return language_model<LanguageModel, LlamaNet>(scale, kSmolLm2, kSmall, kRecipe);
+}
 
-std::unique_ptr<Workload> make_llama_decode(Scale scale) { return made<Decoder>(scale, kSmolLm2); }
+std::unique_ptr<Workload> make_llama_decode(Scale scale) {
+  return language_model<Decoder, LlamaNet>(scale, kSmolLm2, kSmall, kRecipe);
+}
 
 std::unique_ptr<Workload> make_llama_1b(Scale scale) {
-  return made<LanguageModel>(scale, kLlama32);
+  return language_model<LanguageModel, LlamaNet>(scale, kLlama32, kSmall, kRecipe);
 }
 
 std::unique_ptr<Workload> make_llama_1b_decode(Scale scale) {
-  return made<Decoder>(scale, kLlama32);
+  return language_model<Decoder, LlamaNet>(scale, kLlama32, kSmall, kRecipe);
 }
 
 }  // namespace fathom::models

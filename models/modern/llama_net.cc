@@ -5,34 +5,25 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <numbers>
 #include <string>
+#include <utility>
 
-#include "models/modern/parallel_fill.h"
 #include "ops/kernels/fused_composites.h"
 #include "ops/kernels/swiglu.h"
 
 namespace fathom::models {
 namespace {
 
-constexpr double kEpsilon = 1e-5;
-
 /// [N, T, heads · D] to [N, T, heads, D].
 at::Tensor as_heads(const at::Tensor& x, int64_t heads) { return x.unflatten(2, {heads, -1}); }
 
-/// Attention of queries [N, H, T, D] to keys and values [N, G, S, D].
-at::Tensor attended(const at::Tensor& queries, const KeysValues& to, bool causal) {
-  return at::scaled_dot_product_attention(queries, to.keys, to.values, /*attn_mask=*/{},
-                                          /*dropout_p=*/0, causal, /*scale=*/{},
-                                          /*enable_gqa=*/queries.size(1) != to.keys.size(1));
-}
+/// Calls without an effect would still cost a pass over x.
+at::Tensor times(const at::Tensor& x, double factor) { return factor == 1 ? x : x * factor; }
 
 }  // namespace
 
@@ -51,36 +42,30 @@ ops::RotaryTable rotary_table(int64_t head_width, const RotaryPositions& positio
   return {.cos = angles.cos().to(at::kFloat), .sin = angles.sin().to(at::kFloat)};
 }
 
-MatrixImpl::MatrixImpl(int64_t outputs, int64_t inputs, double deviation)
-    : weight(register_parameter("weight", at::empty({outputs, inputs}))) {
-  fill_normal(weight, deviation);
-}
-
-at::Tensor MatrixImpl::forward(const at::Tensor& x) const { return at::linear(x, weight); }
-
-RmsNormImpl::RmsNormImpl(int64_t width) : weight(register_parameter("weight", at::ones({width}))) {}
-
-ops::SumAndNorm RmsNormImpl::forward(const Residual& in) const {
-  const auto norm = ops::fused_composites() ? ops::fused_rms_norm : ops::rms_norm;
-  return norm(in.x, in.update, weight, kEpsilon);
-}
-
 LlamaBlockImpl::LlamaBlockImpl(const LlamaSizes& sizes)
-    : heads_(sizes.heads), kv_heads_(sizes.kv_heads) {
+    : heads_(sizes.heads), kv_heads_(sizes.kv_heads), multipliers_(sizes.multipliers) {
   const auto matrix = [&](const char* name, int64_t outputs, int64_t inputs) {
-    return register_module(name, Matrix(outputs, inputs, sizes.deviation));
+    return register_module(name, normal_matrix(outputs, inputs, sizes.deviation));
   };
   const int64_t queries = sizes.heads * sizes.head_width;
   const int64_t keys = sizes.kv_heads * sizes.head_width;
-  attention_norm_ = register_module("norm_1", RmsNorm(sizes.width));
+  attention_norm_ = register_module("norm_1", RmsNorm(sizes.width, sizes.epsilon));
   queries_ = matrix("q", queries, sizes.width);
   keys_ = matrix("k", keys, sizes.width);
   values_ = matrix("v", keys, sizes.width);
   attention_output_ = matrix("out", sizes.width, queries);
-  dense_norm_ = register_module("norm_2", RmsNorm(sizes.width));
-  gate_ = matrix("gate", sizes.dense, sizes.width);
-  up_ = matrix("up", sizes.dense, sizes.width);
-  down_ = matrix("down", sizes.width, sizes.dense);
+  dense_norm_ = register_module("norm_2", RmsNorm(sizes.width, sizes.epsilon));
+  if (sizes.experts) {
+    experts_ = register_module("experts", Experts(ExpertSizes{.width = sizes.width,
+                                                              .inner = sizes.dense,
+                                                              .count = sizes.experts->count,
+                                                              .chosen = sizes.experts->chosen,
+                                                              .deviation = sizes.deviation}));
+  } else {
+    gate_ = matrix("gate", sizes.dense, sizes.width);
+    up_ = matrix("up", sizes.dense, sizes.width);
+    down_ = matrix("down", sizes.width, sizes.dense);
+  }
 }
 
 Residual LlamaBlockImpl::forward(const Residual& in, const ops::RotaryTable& angles,
@@ -110,22 +95,37 @@ LlamaBlockImpl::Projected LlamaBlockImpl::projected(const at::Tensor& normal,
           .own = {.keys = keys.transpose(1, 2), .values = values.transpose(1, 2)}};
 }
 
-/// Adds what the heads attended to, [N, heads, T, D], then the gated layer's result.
+at::Tensor LlamaBlockImpl::attended(const at::Tensor& queries, const KeysValues& to,
+                                    bool causal) const {
+  return at::scaled_dot_product_attention(queries, to.keys, to.values, /*attn_mask=*/{},
+                                          /*dropout_p=*/0, causal, multipliers_.attention,
+                                          /*enable_gqa=*/heads_ != kv_heads_);
+}
+
+/// Adds what the heads attended to, [N, heads, T, D], then what the gated layers give.
 Residual LlamaBlockImpl::finished(const at::Tensor& x, const at::Tensor& attended) {
-  const Residual shortcut{x, attention_output_(merged_heads(attended))};
+  const double share = multipliers_.residual;
+  const Residual shortcut{x, times(attention_output_(merged_heads(attended)), share)};
   const auto [y, normal] = dense_norm_(shortcut);
+  if (!experts_.is_empty()) return {y, times(experts_(normal), share)};
   const auto swiglu = ops::fused_composites() ? ops::fused_swiglu : ops::swiglu;
-  return {y, down_(swiglu(gate_(normal), up_(normal)))};
+  return {y, times(down_(swiglu(gate_(normal), up_(normal))), share)};
 }
 
 LlamaNetImpl::LlamaNetImpl(const LlamaSizes& sizes)
-    : tokens_(register_module("tokens", Matrix(sizes.vocabulary, sizes.width, sizes.deviation))),
-      norm_(RmsNorm(sizes.width)) {
+    : multipliers_(sizes.multipliers),
+      tokens_(
+          register_module("tokens", normal_matrix(sizes.vocabulary, sizes.width, sizes.deviation))),
+      norm_(RmsNorm(sizes.width, sizes.epsilon)) {
   for (int64_t layer = 0; layer < sizes.layers; ++layer)
     blocks_.emplace_back(register_module("h" + std::to_string(layer), LlamaBlock(sizes)));
   register_module("norm", norm_);
   const ops::RotaryTable table = rotary_table(sizes.head_width, sizes.positions);
   table_ = {.cos = register_buffer("cos", table.cos), .sin = register_buffer("sin", table.sin)};
+}
+
+at::Tensor LlamaNetImpl::embedded(const at::Tensor& ids) const {
+  return times(at::embedding(tokens_->weight, ids), multipliers_.embedding);
 }
 
 ops::RotaryTable LlamaNetImpl::angles(int64_t first, int64_t count) const {
@@ -135,7 +135,7 @@ ops::RotaryTable LlamaNetImpl::angles(int64_t first, int64_t count) const {
 at::Tensor LlamaNetImpl::forward(const at::Tensor& ids, KeyValueCache* kept) {
   if (kept != nullptr) kept->resize(blocks_.size());
   const ops::RotaryTable positions = angles(0, ids.size(1));
-  Residual x{at::embedding(tokens_->weight, ids), {}};
+  Residual x{embedded(ids), {}};
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer)
     x = blocks_[layer]->forward(x, positions, kept == nullptr ? nullptr : &(*kept)[layer]);
   return norm_(x).normalised;
@@ -143,12 +143,34 @@ at::Tensor LlamaNetImpl::forward(const at::Tensor& ids, KeyValueCache* kept) {
 
 at::Tensor LlamaNetImpl::decode(const at::Tensor& ids, KeyValueCache& cache) {
   const ops::RotaryTable position = angles(cache.at(0).keys.size(2) - 1, 1);
-  Residual x{at::embedding(tokens_->weight, ids), {}};
+  Residual x{embedded(ids), {}};
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer)
     x = blocks_[layer]->decode(x, position, cache[layer]);
   return norm_(x).normalised;
 }
 
-at::Tensor LlamaNetImpl::logits(const at::Tensor& states) { return tokens_(states); }
+at::Tensor LlamaNetImpl::logits(const at::Tensor& states) {
+  return times(tokens_->forward(states), multipliers_.logits);
+}
+
+std::vector<Routed> LlamaNetImpl::take_routed() {
+  std::vector<Routed> layers;
+  for (LlamaBlock& block : blocks_) {
+    if (!block->experts().is_empty()) layers.push_back(block->experts()->take_routed());
+  }
+  return layers;
+}
+
+std::vector<at::Tensor> LlamaNetImpl::read_in_decoding() const {
+  std::vector<at::Tensor> weights;
+  for (const auto& weight : named_parameters()) {
+    if (weight.key().find(".experts.") == std::string::npos) weights.push_back(*weight);
+  }
+  for (const LlamaBlock& block : blocks_) {
+    if (block->experts().is_empty()) continue;
+    for (auto& weight : block->experts()->read()) weights.push_back(std::move(weight));
+  }
+  return weights;
+}
 
 }  // namespace fathom::models

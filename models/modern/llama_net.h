@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "models/modern/experts.h"
+#include "models/modern/layers.h"
 #include "models/transformer_layers.h"
 #include "ops/kernels/rotary.h"
 
@@ -28,6 +30,20 @@ struct RotaryPositions {
   std::optional<RotaryScaling> scaling = {};
 };
 
+/// Factors that Granite's published configurations have; Llama's are 1.
+struct Multipliers {
+  double embedding = 1;
+  double residual = 1;                   ///< of what a layer adds to the states
+  std::optional<double> attention = {};  ///< scale of the scores; 1 / sqrt(head_width) unless given
+  double logits = 1;
+};
+
+/// A mixture of experts.
+struct MixtureSizes {
+  int64_t count;
+  int64_t chosen;  ///< experts of a token
+};
+
 struct LlamaSizes {
   int64_t vocabulary;
   int64_t layers;
@@ -35,40 +51,19 @@ struct LlamaSizes {
   int64_t heads;
   int64_t kv_heads;  ///< heads of keys and values
   int64_t head_width;
-  int64_t dense;  ///< units of the gated layer
+  int64_t dense;  ///< units of the gated layer or of each expert
   RotaryPositions positions;
   double deviation = 0.02;  ///< of the matrices before training
+  double epsilon = 1e-5;    ///< of the normalisations
+  Multipliers multipliers = {};
+  std::optional<MixtureSizes> experts = {};
 };
 
 /// cos and sin of the angles of positions 0, 1, ...: [count, head_width] each.
 ops::RotaryTable rotary_table(int64_t head_width, const RotaryPositions& positions);
 
-/// A dense layer without a bias. LibTorch's draws its weight on one thread.
-class MatrixImpl : public torch::nn::Module {
- public:
-  MatrixImpl(int64_t outputs, int64_t inputs, double deviation);
-
-  /// [..., inputs] to [..., outputs].
-  at::Tensor forward(const at::Tensor& x) const;
-
-  at::Tensor weight;
-};
-TORCH_MODULE(Matrix);
-
-/// RMS normalisation of the rows of [..., width].
-class RmsNormImpl : public torch::nn::Module {
- public:
-  explicit RmsNormImpl(int64_t width);
-
-  /// The states and their normalisation.
-  ops::SumAndNorm forward(const Residual& in) const;
-
-  at::Tensor weight;
-};
-TORCH_MODULE(RmsNorm);
-
-/// Causal self-attention with rotary positions and a gated dense layer, each after an RMS
-/// normalisation and with a shortcut.
+/// Causal self-attention with rotary positions and a gated dense layer or a mixture of them, each
+/// after an RMS normalisation and with a shortcut.
 class LlamaBlockImpl : public torch::nn::Module {
  public:
   explicit LlamaBlockImpl(const LlamaSizes& sizes);
@@ -79,6 +74,9 @@ class LlamaBlockImpl : public torch::nn::Module {
   /// For the last token of S, states [N, 1, width] to the same. Writes its keys and values at the
   /// end of `cache` and attends to all S.
   Residual decode(const Residual& in, const ops::RotaryTable& angles, KeysValues& cache);
+  /// Empty where it has a gated dense layer.
+  const Experts& experts() const { return experts_; }
+  Experts& experts() { return experts_; }
 
  private:
   struct Projected {
@@ -86,10 +84,13 @@ class LlamaBlockImpl : public torch::nn::Module {
     KeysValues own;
   };
   Projected projected(const at::Tensor& normal, const ops::RotaryTable& angles);
+  /// Attention of queries [N, H, T, D] to keys and values [N, G, S, D].
+  at::Tensor attended(const at::Tensor& queries, const KeysValues& to, bool causal) const;
   Residual finished(const at::Tensor& x, const at::Tensor& attended);
 
   int64_t heads_;
   int64_t kv_heads_;
+  Multipliers multipliers_;
   RmsNorm attention_norm_{nullptr};
   Matrix queries_{nullptr};
   Matrix keys_{nullptr};
@@ -99,6 +100,7 @@ class LlamaBlockImpl : public torch::nn::Module {
   Matrix gate_{nullptr};
   Matrix up_{nullptr};
   Matrix down_{nullptr};
+  Experts experts_{nullptr};
 };
 TORCH_MODULE(LlamaBlock);
 
@@ -106,6 +108,8 @@ TORCH_MODULE(LlamaBlock);
 /// layer has the matrix of the embedding.
 class LlamaNetImpl : public torch::nn::Module {
  public:
+  using Cache = KeyValueCache;
+
   explicit LlamaNetImpl(const LlamaSizes& sizes);
 
   /// Token ids [N, T] to states [N, T, width]. Stores the keys and values of the tokens in `kept`
@@ -116,12 +120,16 @@ class LlamaNetImpl : public torch::nn::Module {
   at::Tensor decode(const at::Tensor& ids, KeyValueCache& cache);
   /// States [..., width] to logits [..., vocabulary].
   at::Tensor logits(const at::Tensor& states);
-  /// The weights that decode() and logits() read as a whole.
-  std::vector<at::Tensor> read_in_decoding() const { return parameters(); }
+  /// The weights that decode() and logits() read as a whole; of experts, those of the last call.
+  std::vector<at::Tensor> read_in_decoding() const;
+  /// What the layers' mixtures of experts decided in the last forward(); given once.
+  std::vector<Routed> take_routed();
 
  private:
+  at::Tensor embedded(const at::Tensor& ids) const;
   ops::RotaryTable angles(int64_t first, int64_t count) const;
 
+  Multipliers multipliers_;
   Matrix tokens_;
   ops::RotaryTable table_;
   std::vector<LlamaBlock> blocks_;

@@ -8,8 +8,12 @@
 #include <limits>
 
 namespace fathom::models {
+namespace {
 
-void fill_normal(const at::Tensor& tensor, double deviation) {
+/// Calls draw(part, generator) for parts of the elements, each with a generator of its own.
+template <typename Draw>
+void fill(const at::Tensor& tensor, const Draw& draw) {
+  if (!fills_weights()) return;
   constexpr int64_t kPart = 1 << 18;  // elements of a generator
   constexpr auto kSeeds = std::numeric_limits<int64_t>::max();
   const auto seed = static_cast<uint64_t>(at::randint(kSeeds, {}, at::kLong).item<int64_t>());
@@ -17,11 +21,23 @@ void fill_normal(const at::Tensor& tensor, double deviation) {
   const int64_t parts = (all.numel() + kPart - 1) / kPart;
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      const auto generator =
-          at::make_generator<at::CPUGeneratorImpl>(seed + static_cast<uint64_t>(part));
-      all.slice(0, part * kPart, std::min((part + 1) * kPart, all.numel()))
-          .normal_(0, deviation, generator);
+      draw(all.slice(0, part * kPart, std::min((part + 1) * kPart, all.numel())),
+           at::make_generator<at::CPUGeneratorImpl>(seed + static_cast<uint64_t>(part)));
     }
+  });
+}
+
+}  // namespace
+
+void fill_normal(const at::Tensor& tensor, double deviation) {
+  fill(tensor, [=](const at::Tensor& part, const at::Generator& generator) {
+    part.normal_(0, deviation, generator);
+  });
+}
+
+void fill_uniform(const at::Tensor& tensor, double bound) {
+  fill(tensor, [=](const at::Tensor& part, const at::Generator& generator) {
+    part.uniform_(-bound, bound, generator);
   });
 }
 

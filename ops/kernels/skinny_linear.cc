@@ -26,6 +26,7 @@ struct Layer {
   int64_t rows;
   int64_t inputs;
   int64_t outputs;
+  int64_t row;  ///< elements from one row of y to the next
 };
 
 /// `outputs` outputs of all rows, from `output`, each as `parts` sums, so that no multiply-add
@@ -73,7 +74,7 @@ template <int64_t rows, int64_t outputs, int64_t parts, typename S>
                  static_cast<float>(weight[j * layer.inputs + k]);
       }
       if (layer.bias != nullptr) total += static_cast<float>(layer.bias[output + j]);
-      layer.y[i * layer.outputs + output + j] = static_cast<S>(total);
+      layer.y[i * layer.row + output + j] = static_cast<S>(total);
     }
   }
 }
@@ -97,37 +98,57 @@ FATHOM_VECTOR_CLONES void run_outputs(const Layer<S>& layer, int64_t begin, int6
   run_rows<kMaxSkinnyRows>(layer, begin, end);
 }
 
-/// All outputs of contiguous tensors.
 template <typename S>
-void run(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, at::Tensor& y) {
-  const Layer<S> layer{.x = x.const_data_ptr<S>(),
-                       .weight = weight.const_data_ptr<S>(),
-                       .bias = bias.defined() ? bias.const_data_ptr<S>() : nullptr,
-                       .y = y.mutable_data_ptr<S>(),
-                       .rows = x.size(0),
-                       .inputs = x.size(1),
-                       .outputs = weight.size(0)};
-  const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(layer.inputs, 1), 1);
-  at::parallel_for(0, layer.outputs, grain,
-                   [&](int64_t begin, int64_t end) { run_outputs(layer, begin, end); });
+Layer<S> layer_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                  at::Tensor& y) {
+  return {.x = x.const_data_ptr<S>(),
+          .weight = weight.const_data_ptr<S>(),
+          .bias = bias.defined() ? bias.const_data_ptr<S>() : nullptr,
+          .y = y.mutable_data_ptr<S>(),
+          .rows = x.size(0),
+          .inputs = x.size(1),
+          .outputs = weight.size(0),
+          .row = y.stride(0)};
+}
+
+/// Calls run(value of the type of elements).
+template <typename Run>
+void with_type(at::ScalarType type, const Run& run) {
+  if (type == at::kFloat) return run(float{});
+  if (type == at::kHalf) return run(at::Half{});
+  run(at::BFloat16{});
 }
 
 }  // namespace
 
+bool skinny_fits(const at::Tensor& x, const at::Tensor& weight) {
+  const at::ScalarType type = x.scalar_type();
+  return x.is_cpu() && x.dim() == 2 && x.numel() > 0 && x.size(0) <= kMaxSkinnyRows &&
+         (type == at::kFloat || at::isReducedFloatingType(type)) && weight.scalar_type() == type &&
+         weight.dim() == 2 && weight.size(1) == x.size(1);
+}
+
 at::Tensor skinny_linear(const at::Tensor& x, const at::Tensor& weight,
                          const std::optional<at::Tensor>& bias) {
-  const at::ScalarType type = x.scalar_type();
-  const bool fits = x.is_cpu() && x.dim() == 2 && x.numel() > 0 && x.size(0) <= kMaxSkinnyRows &&
-                    (type == at::kFloat || at::isReducedFloatingType(type)) &&
-                    weight.scalar_type() == type && weight.dim() == 2 &&
-                    weight.size(1) == x.size(1);
-  if (!fits) return at::linear(x, weight, bias);
+  if (!skinny_fits(x, weight)) return at::linear(x, weight, bias);
+  const at::Tensor rows = x.contiguous();
+  const at::Tensor matrix = weight.contiguous();
+  const at::Tensor added = bias ? bias->contiguous() : at::Tensor();
   at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-  const auto run_type = type == at::kFloat  ? run<float>
-                        : type == at::kHalf ? run<at::Half>
-                                            : run<at::BFloat16>;
-  run_type(x.contiguous(), weight.contiguous(), bias ? bias->contiguous() : at::Tensor(), y);
+  const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(x.size(1), 1), 1);
+  with_type(x.scalar_type(), [&]<typename S>(S) {
+    const Layer<S> layer = layer_of<S>(rows, matrix, added, y);
+    at::parallel_for(0, layer.outputs, grain,
+                     [&](int64_t begin, int64_t end) { run_outputs(layer, begin, end); });
+  });
   return y;
+}
+
+void skinny_linear_into(const at::Tensor& x, const at::Tensor& weight, at::Tensor& y) {
+  with_type(x.scalar_type(), [&]<typename S>(S) {
+    const Layer<S> layer = layer_of<S>(x, weight, {}, y);
+    run_outputs(layer, 0, layer.outputs);
+  });
 }
 
 }  // namespace fathom::ops

@@ -16,4 +16,11 @@ constexpr int64_t kMaxSkinnyRows = 8;
 at::Tensor skinny_linear(const at::Tensor& x, const at::Tensor& weight,
                          const std::optional<at::Tensor>& bias);
 
+/// Whether skinny_linear() runs this project's kernel.
+bool skinny_fits(const at::Tensor& x, const at::Tensor& weight);
+
+/// x · weightᵀ into y [M, N], whose rows may be apart, on the calling thread alone. x and weight
+/// are contiguous and skinny_fits() them.
+void skinny_linear_into(const at::Tensor& x, const at::Tensor& weight, at::Tensor& y);
+
 }  // namespace fathom::ops

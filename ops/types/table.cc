@@ -18,9 +18,12 @@ OpType gru_cell_type();
 OpType clipped_relu_rnn_type();
 OpType additive_attention_type();
 OpType scaled_dot_product_attention_type();
+OpType selective_scan_type();
+OpType grouped_matmul_type();
 OpType sampled_softmax_type();
 OpType conv2d_type();
 OpType quantized_conv2d_type();
+OpType causal_conv1d_type();
 OpType bias_add_type();
 OpType gelu_type();
 OpType swiglu_type();
@@ -51,6 +54,8 @@ OpType embedding_type();
 OpType gather_type();
 OpType index_type();
 OpType index_put_type();
+OpType index_add_type();
+OpType expert_counts_type();
 OpType where_type();
 OpType sort_type();
 OpType top_k_type();
@@ -78,9 +83,12 @@ std::vector<OpType> all_types() {
       clipped_relu_rnn_type(),
       additive_attention_type(),
       scaled_dot_product_attention_type(),
+      selective_scan_type(),
+      grouped_matmul_type(),
       sampled_softmax_type(),
       conv2d_type(),
       quantized_conv2d_type(),
+      causal_conv1d_type(),
       bias_add_type(),
       gelu_type(),
       swiglu_type(),
@@ -111,6 +119,8 @@ std::vector<OpType> all_types() {
       gather_type(),
       index_type(),
       index_put_type(),
+      index_add_type(),
+      expert_counts_type(),
       where_type(),
       sort_type(),
       top_k_type(),

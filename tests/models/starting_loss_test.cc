@@ -212,6 +212,8 @@ constexpr Start kStarts[] = {
     {"gpt2", sixty_four_tokens, 0.02},
     {"gpt2_1024", sixty_four_tokens, 0.02},
     {"llama", sixty_four_spread_tokens, 0.03},
+    {"moe_6", sixty_four_tokens, 0.02},  // and 0.01 for balanced experts
+    {"mamba", sixty_four_tokens, 0.02},
     {"seq2seq_5x10", sampled_words, 0.05},
     {"seq2seq_10x15", sampled_words, 0.05},
     {"seq2seq_20x25", sampled_words, 0.05},

@@ -118,21 +118,31 @@ Update wgan_update(torch::nn::Module& net) {
           round = 0]() mutable { (round++ % 6 == 0 ? generator : critic)(); };
 }
 
-/// Weight decay of matrices only.
-Update gpt2_update(torch::nn::Module& net) {
-  const Parameters all = trained(net);
-  Parameters matrices;
-  Parameters vectors;
-  for (const auto& one : all) (one.dim() > 1 ? matrices : vectors).push_back(one);
-  const auto adamw = [](Parameters parameters, double decay) {
-    const auto options = AdamWOptions(6e-4).betas({0.9, 0.95}).eps(1e-8).weight_decay(decay);
-    return std::make_shared<torch::optim::AdamW>(std::move(parameters), options);
+/// AdamW with weight decay of matrices only, without those whose name ends with `not_decayed`.
+Rule by_adamw_of_matrices(double rate, std::string_view not_decayed = "none") {
+  return [=](torch::nn::Module& net) -> Update {
+    Parameters matrices;
+    Parameters vectors;
+    for (const auto& one : net.named_parameters()) {
+      const bool decays = one->dim() > 1 && !one.key().ends_with(not_decayed);
+      (decays ? matrices : vectors).push_back(*one);
+    }
+    const auto adamw = [&](Parameters parameters, double decay) {
+      const auto options = AdamWOptions(rate).betas({0.9, 0.95}).eps(1e-8).weight_decay(decay);
+      return std::make_shared<torch::optim::AdamW>(std::move(parameters), options);
+    };
+    return [all = trained(net), first = adamw(matrices, 0.1), second = adamw(vectors, 0)] {
+      clip(all, 1);
+      first->step();
+      second->step();
+    };
   };
-  return [all, first = adamw(matrices, 0.1), second = adamw(vectors, 0)] {
-    clip(all, 1);
-    first->step();
-    second->step();
-  };
+}
+
+/// AdamW with weight decay of all parameters.
+Rule by_adamw(double rate, double decay) {
+  return by<torch::optim::AdamW>(
+      AdamWOptions(rate).betas({0.9, 0.95}).eps(1e-8).weight_decay(decay), 1);
 }
 
 /// Variants without a line have that of their network.
@@ -158,9 +168,10 @@ const std::map<std::string, Rule> kRules{
     {"faster_rcnn", by_momentum(0.001, 5e-4)},
     {"a3c", by_rms_prop(7e-4, 0.99, 0.1, 40)},
     {"deepspeech2", by<torch::optim::SGD>(SGDOptions(3e-4).momentum(0.9).nesterov(true), 400)},
-    {"gpt2", gpt2_update},
-    {"llama", by<torch::optim::AdamW>(
-                  AdamWOptions(3e-3).betas({0.9, 0.95}).eps(1e-8).weight_decay(0.01), 1)},
+    {"gpt2", by_adamw_of_matrices(6e-4)},
+    {"llama", by_adamw(3e-3, 0.01)},
+    {"moe_6", by_adamw(4e-4, 0.1)},
+    {"mamba", by_adamw_of_matrices(3e-3, "log_rates")},
 };
 
 const Rule& rule_of(const WorkloadRow& row) {

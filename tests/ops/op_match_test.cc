@@ -99,6 +99,7 @@ void call_other_spellings() {
   const at::Tensor ids = at::zeros({4}, at::kLong);
   at::index(x, {ids});
   at::index_put(x, {ids}, x[0]);
+  at::index_add(x, 0, ids, x.index_select(0, ids));
   at::embedding_dense_backward(at::ones({4, 3}), ids, 5, -1, false);
   at::embedding_sparse_backward(at::ones({4, 3}), ids, 5, -1, false);
   const at::Tensor scores = at::randn({4, 1, 3}).log_softmax(2);

@@ -82,6 +82,9 @@ class Index final : public Op {
 class IndexPut final : public Op {
  public:
   IndexPut(IndexPutShape shape, Pass /*pass*/) : shape_(std::move(shape)) {}
+  /// LibTorch's index_add_ instead of its index_put_.
+  IndexPut(Picks shape, Pass /*pass*/)
+      : shape_{.index = std::move(shape), .accumulate = true}, index_add_(true) {}
 
   Cost cost(fixtures::Precision precision) const override {
     const double values = elements(shape_.index.picked());
@@ -105,6 +108,11 @@ class IndexPut final : public Op {
   }
 
   Call call(const Tensors& in) const override {
+    if (index_add_) {
+      return [x = in[0], index = in[1], values = in[2]]() -> Tensors {
+        return {x.index_add_(1, index, values)};
+      };
+    }
     c10::List<std::optional<at::Tensor>> indices;
     indices.push_back(std::nullopt);  // all of the first dimension
     indices.push_back(in[1]);
@@ -121,6 +129,7 @@ class IndexPut final : public Op {
 
  private:
   IndexPutShape shape_;
+  bool index_add_ = false;
 };
 
 /// The one list of positions that `indices` give: adjacent tensors of integers that pick from a
@@ -183,6 +192,18 @@ std::vector<MatchedOp> match_index_put(const ObservedCall& call) {
       matched(Pass::kForward, IndexPutShape{.index = std::move(shape), .accumulate = accumulate})};
 }
 
+/// index_add_(x, dim, index, values, alpha).
+std::vector<MatchedOp> match_index_add(const ObservedCall& call) {
+  const auto& arguments = call.arguments;
+  if (!is_plain(arguments[0]) || arguments[4].toScalar().toDouble() != 1) return {};
+  const at::Tensor& x = arguments[0].toTensor();
+  const int64_t picks = arguments[2].toTensor().numel();
+  if (x.dim() == 0 || picks == 0) return {};
+  Picks shape{.sizes = around(x.sizes(), arguments[1].toInt()), .picks = picks};
+  if (shape.sizes[2] == 1) shape.sizes.pop_back();
+  return {matched(Pass::kForward, std::move(shape))};
+}
+
 }  // namespace
 
 OpType index_type() {
@@ -206,6 +227,17 @@ OpType index_put_type() {
           .fields = fields_of<IndexPutShape>,
           .make = make_op<IndexPut, IndexPutShape>,
           .match = match_index_put};
+}
+
+OpType index_add_type() {
+  return {.name = "index_add",
+          .op_class = OpClass::kMovement,
+          .aten = {"index_add_", "index_add"},
+          .passes = {Pass::kForward},
+          .examples = {R"({"sizes": [1, 11, 4], "picks": 35})", R"({"sizes": [3, 5], "picks": 2})"},
+          .fields = fields_of<Picks>,
+          .make = make_op<IndexPut, Picks>,
+          .match = match_index_add};
 }
 
 }  // namespace fathom::ops
