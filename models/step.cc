@@ -141,6 +141,7 @@ void Step::load(int64_t batch) {
                                 .count = kBatches,
                                 .seed = batch_seed(options_),
                                 .training = options_.mode == Mode::kTrain,
+                                .context = options_.context,
                                 .source = options_.data});
   for (auto& one : inputs_.batches) {
     for (auto& tensor : one) {

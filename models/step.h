@@ -43,6 +43,7 @@ struct StepOptions {
   /// ops::QuantizedLayers are installed; without them the step runs in fp32.
   fixtures::Precision precision = fixtures::Precision::kFp32;
   int64_t batch = 1;
+  int64_t context = 0;  ///< of a decoder, tokens in its cache; 0: the workload's own number
   uint64_t seed = 0;
   Scale scale = Scale::kFull;
   Layout layout = Layout::kContiguous;  ///< of images and filters of networks with convolutions

@@ -21,10 +21,17 @@ struct Content {
   std::string_view rate = {};  ///< name of the counter; empty: none
   double per_item = 0;
   double per_inferred_item = 0;  ///< in inference; 0: the same
+  bool prefills = false;         ///< whether inference reads tokens as a language model's prompt
 
   double in(Mode mode) const {
     return mode == Mode::kInfer && per_inferred_item > 0 ? per_inferred_item : per_item;
   }
+};
+
+/// The tokens in the cache of a decoder.
+struct Context {
+  int64_t tokens = 0;   ///< where --fathom_context gives none; 0: the workload is no decoder
+  int64_t longest = 0;  ///< that leaves a position for the token which it decodes; 0: no limit
 };
 
 struct WorkloadRow;
@@ -48,6 +55,7 @@ struct WorkloadRow {
   int64_t infer_batch = 0;  ///< batch size for inference; 0: the same
   int64_t train_items = 1;  ///< of a sample in training, for items_per_second
   Content content = {};
+  Context context = {};
   int64_t parameters;  ///< number of trainable parameters
   int64_t macs;  ///< forward pass of the first update, one sample, with padding as in the papers
   int64_t infer_macs = 0;     ///< for inference; 0: the same

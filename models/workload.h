@@ -19,6 +19,14 @@ namespace fathom::models {
 /// only milliseconds; tests use it.
 enum class Scale { kFull, kSmall };
 
+/// Bytes that an inference reads.
+struct BytesRead {
+  double weights;
+  double cache;  ///< what is known of earlier tokens
+
+  double total() const { return weights + cache; }
+};
+
 /// A network with its data, loss and optimizer. Keeps the weights and other state between calls.
 class Workload {
  public:
@@ -35,8 +43,8 @@ class Workload {
   virtual void prepare_inference(const fixtures::Batch& /*batch*/) {}
   /// The outputs of the network, of shape output_shape().
   virtual at::Tensor infer(const fixtures::Batch& batch) = 0;
-  /// Bytes of weights and caches that infer() reads, where reading them is most of its work.
-  virtual std::optional<double> infer_bytes() const { return std::nullopt; }
+  /// What infer() reads of weights and caches, where reading them is most of its work.
+  virtual std::optional<BytesRead> infer_bytes() const { return std::nullopt; }
   /// The scalar loss that training minimises.
   virtual at::Tensor loss(const fixtures::Batch& batch) = 0;
   /// Applies the gradients with the optimizer, then frees them.

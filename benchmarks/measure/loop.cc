@@ -320,6 +320,10 @@ void Loop::set_counters(benchmark::State& state, const Row& row, const Samples& 
   }
   if (row.op && row.op->in_steps) set(state, "in_steps", 1);
   for (const auto& [name, a_step] : counts.rates) set_rate(state, name, a_step);
+  if (!counts.milliseconds.empty()) {
+    set(state, counts.milliseconds, 1e-3,
+        benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  }
   set(state, counts.counters);
   if (!counts.label.empty()) state.SetLabel(counts.label);
 

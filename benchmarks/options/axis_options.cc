@@ -26,6 +26,7 @@ using fixtures::Precision;
 using ops::Backend;
 
 constexpr int64_t kMaxBatch = 1 << 16;
+constexpr int64_t kMaxContext = 1 << 20;
 constexpr int kMaxThreads = 1 << 12;
 constexpr int kMaxRanks = 1 << 12;
 
@@ -220,7 +221,9 @@ std::string refused_kernels(const Options& options) {
 }
 
 std::string refused_kernel_choice(const Options& options) {
-  if (holds(options.axes.backends, Backend::kTuned) || options.study == Study::kFull) return {};
+  if (holds(options.axes.backends, Backend::kTuned) || options.study == Study::kFull ||
+      options.study == Study::kModern)
+    return {};
   return ": needs tuned in --fathom_backend, or --fathom_study=full";
 }
 
@@ -277,6 +280,10 @@ OptionGroup axis_options() {
             "sets the batch sizes of the workloads (default: each one's own)",
             list(&Axes::batches, int64_t{1}, kMaxBatch),
             {.token = "batch", .excludes = {recorded}, .own_process = kValueOfRow}},
+           {"--fathom_context",
+            "sets the tokens in the cache of decoding steps (default: 512)",
+            list(&Axes::contexts, int64_t{1}, kMaxContext),
+            {.token = "context", .excludes = {recorded}, .own_process = kValueOfRow}},
            {"--fathom_precision",
             "sets fp32, bf16 or fp16 (by autocast), tf32 (GPU), or for inference int8, fp8 (GPU),\n"
             "int8w, int4w, q8_0 or q4_0 (CPU) (default: fp32)",
@@ -317,11 +324,13 @@ OptionGroup axis_options() {
             value("FILE", &Axes::shapes),
             {.file = kInput, .context = {"fathom_shapes"}}},
            {"--fathom_study",
-            "runs the rows for a report, of Fathom's workloads, TBD's or all",
+            "runs the rows for a report, of Fathom's workloads, TBD's,\n"
+            "modern language models or all",
             choice<Study>(&Options::study, kStudyNames),
             {.excludes = {{"--fathom_explain", "which has rows of its own"},
                           {"--fathom_record", "which measures nothing"},
                           {"--fathom_batch", "it sweeps batches around the default"},
+                          {"--fathom_context", "its decoding steps have the workloads' own"},
                           {"--fathom_cache", "it runs ops hot and cold"},
                           {"--fathom_backend", "which it sets itself"},
                           {"--fathom_profile", "it profiles the steps that its figures need"},
@@ -338,6 +347,7 @@ OptionGroup axis_options() {
             {.excludes = {{"--fathom_resume", "it measures all its rows in one run"},
                           {"--fathom_record", "which measures nothing"},
                           {"--fathom_batch", "its op shapes are those of the workload's own batch"},
+                          {"--fathom_context", "its op shapes are those of the workload's own"},
                           {"--fathom_cache", "it runs ops hot and cold"},
                           {"--fathom_profile", "it profiles the step itself"},
                           {"--fathom_shapes", "its op shapes are those of the workload"},

@@ -33,9 +33,9 @@ struct StepName {
 };
 
 /// Sets of rows for a report: of Fathom's workloads, of TBD's, and of all with other kernels.
-enum class Study { kFathom, kTbd, kFull };
+enum class Study { kFathom, kTbd, kFull, kModern };
 
-inline constexpr std::array<std::string_view, 3> kStudyNames{"fathom", "tbd", "full"};
+inline constexpr std::array<std::string_view, 4> kStudyNames{"fathom", "tbd", "full", "modern"};
 
 /// What happens where the machine makes times unreliable.
 enum class MachineCheck { kWarn, kRefuse, kOff };
@@ -57,6 +57,7 @@ struct Axes {
   std::vector<int> ranks;    ///< numbers of ranks of training rows; empty: no rows with ranks
   std::vector<int64_t> batches;
   std::vector<double> batch_scales{1};  ///< factors on the default batch, used without `batches`
+  std::vector<int64_t> contexts;        ///< of decoders
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   std::vector<Cache> caches{Cache::kHot};       ///< of op rows

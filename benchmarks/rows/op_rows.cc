@@ -59,7 +59,7 @@ std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Axes& axes, D
   return backends;
 }
 
-/// Adds the rows of a shape, which exists on `device` in `precision`.
+/// Adds the rows of a shape, which exists on `device` in `precision`. Steps may run it.
 void add_shape(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
                const std::shared_ptr<const ops::ShapeRow>& shape, Device device,
                Precision precision) {
@@ -73,7 +73,8 @@ void add_shape(std::vector<Row>& rows, const Axes& axes, const Conditions& condi
                          .cache = cache,
                          .seed = conditions.seed,
                          .kernels = backend == Backend::kLibrary ? axes.library : nullptr};
-      add_op(rows, axes, shape, op, backend == in_steps);
+      const bool runs = shape->count + shape->infer_count > 0;
+      add_op(rows, axes, shape, op, runs && backend == in_steps);
     }
   }
 }
@@ -89,6 +90,8 @@ void add_network(std::vector<Row>& rows, const Axes& axes, const Conditions& con
       if (only ? *only == precision : !fixtures::is_quantized(precision))
         add_shape(rows, axes, conditions, shape, device, precision);
     });
+    if (const auto uneven = ops::with_uneven_experts(each))
+      add_network(rows, axes, conditions, {*uneven}, /*quantizes=*/false);
   }
   if (!quantizes) return;
   for_devices_and_precisions(axes, [&](Device device, Precision precision) {

@@ -102,7 +102,7 @@ struct StudyShare {
   Share share;
 };
 
-constexpr std::array<StudyShare, 17> kShares{{
+constexpr std::array<StudyShare, 28> kShares{{
     {"seq2seq", Study::kFathom, Share::kStepTimes},
     {"memnet", Study::kFathom, Share::kStepTimes},
     {"speech_150", Study::kFathom, Share::kSteps},
@@ -120,6 +120,17 @@ constexpr std::array<StudyShare, 17> kShares{{
     {"a3c", Study::kTbd, Share::kStepTimes},
     {"deepspeech2", Study::kTbd, Share::kStepTimes},
     {"gpt2_decode", Study::kFull, Share::kStepTimes},
+    {"gpt2", Study::kModern, Share::kStepTimes},
+    {"gpt2_decode", Study::kModern, Share::kStepTimes},
+    {"llama", Study::kModern, Share::kStepTimes},
+    {"llama_decode", Study::kModern, Share::kStepTimes},
+    {"llama_1b", Study::kModern, Share::kStepTimes},
+    {"llama_1b_decode", Study::kModern, Share::kStepTimes},
+    {"moe", Study::kModern, Share::kStepTimes},
+    {"moe_6", Study::kModern, Share::kStepTimes},
+    {"moe_decode", Study::kModern, Share::kStepTimes},
+    {"mamba", Study::kModern, Share::kStepTimes},
+    {"mamba_decode", Study::kModern, Share::kStepTimes},
 }};
 
 Share share_of(const Row& row, const Options& options) {
@@ -146,6 +157,18 @@ void sweep_batches_to_double(Axes& axes, const Options& options) {
   axes.batch_scales.push_back(2);
 }
 
+/// Decoding at other batch sizes and contexts.
+void sweep_contexts(Axes& axes, const Options& options) {
+  keep_max_threads(axes, options);
+  axes.batch_scales = {1, 4, 16};
+  axes.contexts = {512, 2'048, 4'096};
+}
+
+void run_tuned_kernels(Axes& axes, const Options& options) {
+  keep_max_threads(axes, options);
+  axes.backends = {ops::Backend::kTuned};
+}
+
 void run_other_kernels(Axes& axes, const Options& options) {
   keep_max_threads(axes, options);
   axes.backends = {ops::Backend::kOneDnn, ops::Backend::kTuned};
@@ -169,6 +192,10 @@ bool infers(const Row& row, const Options& options) {
 
 bool trains(const Row& row, const Options& options) {
   return row.step->mode == Mode::kTrain && has_steps(row, options);
+}
+
+bool decodes(const Row& row, const Options& options) {
+  return has_steps(row, options) && models::workload(row.step->workload).context.tokens > 0;
 }
 
 /// Cold rows are needed only of the backend that the steps use.
@@ -208,6 +235,14 @@ constexpr std::array<Part, 5> kFullStudy{{
     {step_rows, run_other_kernels, has_steps},
 }};
 
+constexpr std::array<Part, 5> kModernStudy{{
+    {step_rows, keep_max_threads, has_steps, {.profiling = Profiling::kOpTypes, .samples = true}},
+    {step_rows, keep_max_threads, infers, {.memory = true}},
+    {step_rows, sweep_contexts, decodes},
+    {op_rows, keep_max_threads, is_op_of_step},
+    {step_rows, run_tuned_kernels, has_steps},
+}};
+
 std::span<const Part> parts_of(const Options& options) {
   if (options.explain) return kExplanation;
   if (!options.study) return kAllRows;
@@ -218,6 +253,8 @@ std::span<const Part> parts_of(const Options& options) {
       return kTbdStudy;
     case Study::kFull:
       return kFullStudy;
+    case Study::kModern:
+      return kModernStudy;
   }
   return {};
 }

@@ -79,6 +79,17 @@ std::vector<int64_t> batches_of(const Axes& axes, const models::WorkloadRow& wor
   return batches;
 }
 
+/// The contexts of a decoder's steps; {0} for other steps.
+std::vector<int64_t> contexts_of(const Axes& axes, const models::WorkloadRow& workload) {
+  const auto [own, longest] = workload.context;
+  if (own == 0 || axes.contexts.empty()) return {0};
+  std::vector<int64_t> contexts;
+  for (const int64_t context : axes.contexts) {
+    if (longest == 0 || context <= longest) contexts.push_back(context == own ? 0 : context);
+  }
+  return contexts;
+}
+
 /// MACs of a step of one sample. A backward pass takes two for each one of the forward pass.
 int64_t rough_macs(const models::WorkloadRow& workload, models::Mode mode) {
   if (mode == models::Mode::kTrain) {
@@ -142,8 +153,9 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
   const std::string on = backend_name(axes, backend);
   const std::string head =
       name + '/' + std::string(models::name(step.mode)) + token("device", step.device);
-  const std::string tail =
-      token("batch", step.batch) + token("precision", step.precision) + token("backend", on);
+  const std::string tail = token("batch", step.batch) +
+                           (step.context > 0 ? token("context", step.context) : "") +
+                           token("precision", step.precision) + token("backend", on);
   add_rows(
       rows, axes, head, tail,
       {.device = step.device,
@@ -192,14 +204,18 @@ bool quantizes(const models::WorkloadRow& workload, models::Mode mode, Device de
 void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
                const models::WorkloadRow& workload, models::Mode mode,
                const std::shared_ptr<const Recorded>& recorded) {
-  const std::vector<int64_t> batches = batches_of(axes, workload, mode);
+  std::vector<std::pair<int64_t, int64_t>> sizes;  // {batch, context}
+  for (const int64_t batch : batches_of(axes, workload, mode)) {
+    for (const int64_t context : contexts_of(axes, workload)) sizes.emplace_back(batch, context);
+  }
   for_devices_and_precisions(axes, [&](Device device, Precision precision) {
     if (fixtures::is_quantized(precision) && !quantizes(workload, mode, device, precision)) return;
-    for (const int64_t batch : batches) {
+    for (const auto& [batch, context] : sizes) {
       const models::StepOptions step{.mode = mode,
                                      .device = device,
                                      .precision = precision,
                                      .batch = batch,
+                                     .context = context,
                                      .seed = conditions.seed,
                                      .layout = conditions.layout,
                                      .data = conditions.data};

@@ -5,6 +5,7 @@
 #include "benchmarks/options/option.h"
 #include "benchmarks/rows/row_parts.h"
 #include "benchmarks/rows/rows.h"
+#include "models/table.h"
 #include "ops/backends/operators/kernel_library.h"
 
 namespace fathom::benchmarks {
@@ -35,9 +36,30 @@ std::vector<UsedValue> used_values(const Options& options) {
   return all;
 }
 
+/// The contexts that are too long for a decoder whose rows the filter would choose.
+void add_too_long(const Options& options, const std::string& filter,
+                  std::vector<std::string>& lines) {
+  for (const auto& workload : models::workloads()) {
+    const int64_t longest = workload.context.longest;
+    for (const int64_t context : options.axes.contexts) {
+      const std::vector<Row> absent{{.name = workload.name + "/infer" + token("context", context)}};
+      if (longest == 0 || context <= longest || filtered(absent, filter).empty()) continue;
+      lines.push_back("--fathom_context=" + std::to_string(context) + ": no rows of " +
+                      workload.name + ", whose longest context is " + std::to_string(longest));
+    }
+  }
+}
+
 bool has(const std::vector<Row>& rows, const std::string& token) {
   return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
     return (row.name + kNameSuffix).find(token) != std::string::npos;
+  });
+}
+
+/// Whether a token names the context that all decoders have where none is given.
+bool is_own_context(const std::string& token) {
+  return std::ranges::any_of(models::workloads(), [&](const auto& workload) {
+    return token == benchmarks::token("context", workload.context.tokens) + '/';
   });
 }
 
@@ -46,10 +68,16 @@ bool has(const std::vector<Row>& rows, const std::string& token) {
 std::vector<std::string> unused_values(const Options& options, const std::vector<Row>& all,
                                        const std::vector<Row>& chosen, const std::string& filter) {
   std::vector<std::string> lines;
+  add_too_long(options, filter, lines);
   for (const auto& [option, token, may_be_filtered] : used_values(options)) {
     const bool is_named =
         may_be_filtered && filter.find(token.substr(1, token.find(':'))) != std::string::npos;
     if (has(chosen, token) || (is_named && has(all, token))) continue;
+    const bool told = std::ranges::any_of(
+        lines, [&](const std::string& line) { return line.starts_with(option + ':'); });
+    if (told) continue;
+    // A context that is a workload's own is not in its rows' names.
+    if (token.starts_with("/context:") && is_own_context(token)) continue;
     std::string line = option;
     line.append(": no row that runs has ").append(token.substr(1, token.size() - 2));
     lines.push_back(has(all, token)

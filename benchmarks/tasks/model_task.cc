@@ -36,6 +36,15 @@ class ModelTask : public Base {
       counts_.rates.emplace_back(std::string(row.content.rate),
                                  *counts_.items * row.content.in(options.mode));
     }
+    if (options.mode == models::Mode::kInfer && row.content.prefills) {
+      counts_.rates.emplace_back("prefill_tokens_per_second",
+                                 *counts_.items * row.content.in(options.mode));
+    }
+    if (row.context.tokens > 0) {
+      counts_.milliseconds = "decode_ms_per_token";
+      const int64_t context = options.context > 0 ? options.context : row.context.tokens;
+      counts_.counters.emplace_back("context_tokens", static_cast<double>(context));
+    }
     const int64_t parameters = row.compiled ? row.parameters : step_.parameter_count();
     if (installed_.distance)
       counts_.counters.emplace_back("distance_to_fp32", *installed_.distance);
@@ -47,8 +56,7 @@ class ModelTask : public Base {
       add_to_label(std::string(name(options.layout)));
     }
     if (options.mode == models::Mode::kInfer) {
-      counts_.bytes = step_.workload().infer_bytes();
-      counts_.working_set = counts_.bytes.value_or(0);
+      read_ = step_.workload().infer_bytes();
     }
     if (cuda_graph) {
       ModelTask::run();  // allocates the optimizer's state
@@ -68,7 +76,12 @@ class ModelTask : public Base {
     for (const auto& choice : step.choices) add_to_label(choice);
     if (const auto* quantized = step_.quantized(); quantized != nullptr) {
       add_to_label(quantized->kernels());
-      if (counts_.bytes) counts_.working_set = *counts_.bytes -= quantized->saved_bytes();
+      if (read_) read_->weights -= quantized->saved_bytes();
+    }
+    if (read_) {
+      counts_.bytes = counts_.working_set = read_->total();
+      counts_.counters.emplace_back("weight_bytes", read_->weights);
+      counts_.counters.emplace_back("cache_bytes", read_->cache);
     }
     if (kernels_ != nullptr && (step_.quantized() == nullptr || kernels_->chooses())) {
       const auto operators = kernels_->replaced().value_or(step.operators);
@@ -137,6 +150,7 @@ class ModelTask : public Base {
   models::Step step_;
   bool counted_ = false;
   StepCounts counts_;
+  std::optional<models::BytesRead> read_;  ///< by an inference
 };
 
 class RankModelTask final : public ModelTask<RankTask> {

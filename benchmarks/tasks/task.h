@@ -18,10 +18,11 @@ using Counters =
 struct StepCounts {
   std::optional<double> items;
   std::optional<double> flops;
-  std::optional<double> bytes;  ///< lower bound of what is read and written
-  double working_set = 0;       ///< bytes of memory that a step touches
-  Counters rates;               ///< other amounts of a step, by the names of their rates
-  Counters counters;            ///< others
+  std::optional<double> bytes;    ///< lower bound of what is read and written
+  double working_set = 0;         ///< bytes of memory that a step touches
+  Counters rates;                 ///< other amounts of a step, by the names of their rates
+  std::string milliseconds = {};  ///< name of a counter of a step's milliseconds; empty: none
+  Counters counters;              ///< others
   std::string label;
 };
 

@@ -1,5 +1,6 @@
 #include "models/modern/experts.h"
 
+#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/diff.h>
@@ -70,8 +71,10 @@ at::Tensor load_balancing_loss(const std::vector<Routed>& layers) {
     scores.push_back(layer.scores);
     pairs.push_back(counts(layer.offsets));
   }
-  const at::Tensor chosen = at::stack(pairs).sum(0).to(at::kFloat);
-  const at::Tensor mean = at::softmax(at::cat(scores), -1, at::kFloat).mean(0);
+  const at::Tensor all = at::cat(scores);
+  const at::ScalarType computed = at::toOpMathType(all.scalar_type());
+  const at::Tensor chosen = at::stack(pairs).sum(0).to(computed);
+  const at::Tensor mean = at::softmax(all, -1, computed).mean(0);
   return (chosen / chosen.sum() * mean).sum() * chosen.size(0);
 }
 

@@ -52,7 +52,8 @@ class LanguageModel : public Workload {
   }
 
   fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
-    const int64_t tokens = request.training ? tokens_.training : tokens_.inference;
+    const int64_t own = request.training ? tokens_.training : tokens_.inference;
+    const int64_t tokens = request.context > 0 ? request.context : own;
     return fixtures::token_sequences({.vocabulary = vocabulary_, .tokens = tokens}, request);
   }
   /// Logits of the token after each sequence.
@@ -126,10 +127,10 @@ class Decoder final : public LanguageModel<Net> {
     this->net()->decode(batch.back(), cache_);  // chooses the experts that read_in_decoding() names
   }
 
-  std::optional<double> infer_bytes() const override {
-    double bytes = cache_bytes_;
+  std::optional<BytesRead> infer_bytes() const override {
+    BytesRead bytes{.weights = 0, .cache = cache_bytes_};
     for (const auto& weight : this->net()->read_in_decoding())
-      bytes += static_cast<double>(weight.nbytes());
+      bytes.weights += static_cast<double>(weight.nbytes());
     return bytes;
   }
 

@@ -79,6 +79,19 @@ std::string shape_key(const OpType& type, const MatchedOp& op) {
   return key.append("/").append(ops::name(op.pass)).append("/").append(json_text(op.fields));
 }
 
+std::optional<ShapeRow> with_uneven_experts(const ShapeRow& row) {
+  ShapeRow uneven = row;
+  const auto routing = std::ranges::find(uneven.fields, "routing", &FieldRow::value_type::first);
+  if (routing == uneven.fields.end() || routing->second != FieldValue(std::string("uniform")))
+    return {};
+  routing->second = std::string("zipf");
+  uneven.layer += "_zipf";
+  uneven.count = uneven.infer_count = 0;
+  FieldLoader fields(uneven.fields);
+  uneven.op = row.type->make(fields, row.pass);
+  return uneven;
+}
+
 std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fields) {
   const std::string place(type.name);
   const nlohmann::json row = parsed(fields, place);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,10 @@ struct ShapeRow {
 
 /// ShapeRow::key() of an op that was matched.
 std::string shape_key(const OpType& type, const MatchedOp& op);
+
+/// The row of a product of experts that tokens choose by Zipf's law, for one whose experts they
+/// choose evenly; none for other rows. No step runs it.
+std::optional<ShapeRow> with_uneven_experts(const ShapeRow& row);
 
 /// The op of a row's `fields`, a JSON object. Throws ShapeError.
 std::unique_ptr<Op> parse_op(const OpType& type, Pass pass, std::string_view fields);

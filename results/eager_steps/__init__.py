@@ -15,7 +15,8 @@ from eager_steps.detection_ops import op_rows
 from eager_steps.faster_rcnn import faster_rcnn
 from eager_steps.gpt2 import gpt2, gpt2_decode
 from eager_steps.images import alexnet, image_step, inception_v3, residual, resnet50, vgg
-from eager_steps.llama import LLAMA, LLAMA_1B, llama, llama_decode
+from eager_steps.llama import LLAMA, LLAMA_1B, MOE, MOE_6, llama, llama_decode, moe
+from eager_steps.mamba import mamba, mamba_decode
 from eager_steps.memnet import memnet
 from eager_steps.nmt import nmt
 from eager_steps.seq2seq import seq2seq
@@ -23,7 +24,16 @@ from eager_steps.speech import speech
 from eager_steps.transformer import transformer
 from eager_steps.wgan import wgan
 
-INFERENCE_ONLY = {"gpt2_decode", "llama_decode", "llama_1b", "llama_1b_decode"}
+INFERENCE_ONLY = {
+    "gpt2_decode",
+    "llama_decode",
+    "llama_1b",
+    "llama_1b_decode",
+    "moe",
+    "moe_decode",
+    "mamba_decode",
+}
+TRAINING_ONLY = {"moe_6"}
 WORKLOADS = {
     "seq2seq": seq2seq,
     "memnet": memnet,
@@ -49,11 +59,16 @@ WORKLOADS = {
     "llama_decode": functools.partial(llama_decode, LLAMA, 4),
     "llama_1b": functools.partial(llama, LLAMA_1B),
     "llama_1b_decode": functools.partial(llama_decode, LLAMA_1B, 1),
+    "moe": functools.partial(moe, MOE),
+    "moe_6": functools.partial(moe, MOE_6),
+    "moe_decode": functools.partial(llama_decode, MOE, 1),
+    "mamba": mamba,
+    "mamba_decode": mamba_decode,
 }
 
 ROWS = {
     f"{name}/{mode}": functools.partial(workload, mode=mode)
     for name, workload in WORKLOADS.items()
     for mode in ("train", "infer")
-    if mode == "infer" or name not in INFERENCE_ONLY
+    if name not in (TRAINING_ONLY if mode == "infer" else INFERENCE_ONLY)
 } | op_rows()

@@ -10,13 +10,16 @@ def language_model(torch):
     functional = torch.nn.functional
 
     class LanguageModel(torch.nn.Module):
+        def logits(self, states):
+            return functional.linear(states, self.wte.weight)
+
         def forward(self, ids, cache=None, first=0):
             """The logits after each token."""
-            return functional.linear(self.states(ids, cache, first), self.wte.weight)
+            return self.logits(self.states(ids, cache, first))
 
         def prefill(self, ids, cache=None):
             """The logits after the last token."""
-            return functional.linear(self.states(ids, cache)[:, -1], self.wte.weight)
+            return self.logits(self.states(ids, cache)[:, -1])
 
         def decode(self, last, cache, first):
             """The logits after the tokens `last` [N, 1], which follow `first` tokens in the cache."""
@@ -36,7 +39,24 @@ def language_model(torch):
     return LanguageModel
 
 
-def attended(torch, q, k, v, cache, first):
+def rms_norm(torch):
+    """The class of RMS normalisations of rows."""
+
+    class RmsNorm(torch.nn.Module):
+        def __init__(self, width, epsilon=1e-5):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(width))
+            self.epsilon = epsilon
+
+        def forward(self, x):
+            computed = x.to(torch.promote_types(x.dtype, torch.float32))
+            scale = torch.rsqrt(computed.pow(2).mean(-1, keepdim=True) + self.epsilon)
+            return self.weight * (computed * scale).to(x.dtype)
+
+    return RmsNorm
+
+
+def attended(torch, q, k, v, cache, first, scale=None):
     """Causal attention of queries [N, heads, T, width] after `first` others in the cache, to which keys and values are
     added."""
     tokens = q.shape[2]
@@ -47,7 +67,7 @@ def attended(torch, q, k, v, cache, first):
         k, v = keys[:, :, : first + tokens], values[:, :, : first + tokens]
     shared = q.shape[1] != k.shape[1]
     return torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, is_causal=tokens > 1, enable_gqa=shared
+        q, k, v, is_causal=tokens > 1, scale=scale, enable_gqa=shared
     )
 
 
@@ -63,15 +83,15 @@ def filled_cache(torch, net, context):
     return cache
 
 
-def sequence_step(torch, mode, net, ids, labels, optimizer):
-    """A training step on, or the prefill of, sequences of tokens [N, T]."""
+def sequence_step(torch, mode, net, ids, labels, optimizer, loss=None):
+    """A training step on, or the prefill of, sequences of tokens [N, T]. The loss is net.loss unless given."""
     if mode == "infer":
         return Inference(torch, net.prefill, ids)
 
     def prepare():
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
 
-    return Training(torch, net, optimizer, lambda: net.loss(ids, labels), prepare)
+    return Training(torch, net, optimizer, lambda: (loss or net.loss)(ids, labels), prepare)
 
 
 def decoding_step(torch, mode, net, ids):

@@ -8,7 +8,8 @@ from fathom_runs.source import RunError
 # Units by regular expression for the name; the first match counts.
 UNITS = {
     "items_per_second": "samples/s",
-    "tokens_per_second": "tokens/s",
+    "(prefill_)?tokens_per_second": "tokens/s",
+    "decode_ms_per_token": "ms",
     "audio_seconds_per_second": "s/s",
     "flops": "FLOP/s",
     "bytes|algbw|busbw": "byte/s",

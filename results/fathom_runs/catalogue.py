@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from fathom_runs.names import CONTEXT
 from fathom_runs.source import RunError
 
 FRAMEWORK = "framework"  # class of the time between ops, of views and of reshapes
@@ -18,7 +19,8 @@ class Catalogue:
 
     def base(self, workload):
         """The workload that this one is a variant of, or this one."""
-        return self.variant_of.get(workload, workload)
+        plain = workload.partition(CONTEXT)[0]
+        return self.variant_of.get(plain, plain)
 
     def without_variants(self, workloads):
         """The distinct workloads without variants. If a workload is missing, its first variant replaces it."""

@@ -1,6 +1,9 @@
 """Parses the names of rows."""
 
 MODES = ("train", "infer")
+CONTEXT = (
+    ", context "  # between a decoder and the tokens in its cache, which are not its own number
+)
 TORCH = "torch"  # the backend of steps on LibTorch's own kernels
 TORCH_PACKED = "torch_packed"  # of ops: LibTorch's oneDNN on weights that were reordered before
 

@@ -1,6 +1,6 @@
 """The fields of a row: the parts of its name, and its numbers."""
 
-from fathom_runs.names import kind, tokens
+from fathom_runs.names import CONTEXT, kind, tokens
 from fathom_runs.source import RunError
 
 
@@ -38,6 +38,8 @@ def name_fields(path, name):
     else:
         values = {"workload": parts[0], "mode": parts[1]}
         keys = ("device", "threads", "batch", "precision", "backend")
+        if "context" in found:  # beside others, as another workload
+            values["workload"] += CONTEXT + found["context"]
         if "op" in found:
             values["type"] = found["op"]
     for key in (*keys, *(["ranks"] if "ranks" in found else [])):

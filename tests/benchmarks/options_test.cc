@@ -271,6 +271,21 @@ TEST(UnusedValues, AreNotThoseThatTheFilterIsAbout) {
           .empty());
 }
 
+TEST(Contexts, AreInTheNamesOfDecodersWhereTheyAreNotTheirOwn) {
+  const std::vector<std::string> contexts{"--fathom_device=cpu", "--fathom_threads=1",
+                                          "--fathom_context=512,1023,4096"};
+  const auto all = make_rows(parsed(contexts));
+  const auto count = [&](const std::string& filter) { return filtered(all, filter).size(); };
+  EXPECT_EQ(count("^llama_decode/infer/.*/batch:4/precision:"), 1U);
+  EXPECT_EQ(count("^llama_decode/infer/.*/batch:4/context:(1023|4096)/precision:"), 2U);
+  EXPECT_EQ(count("^gpt2_decode/infer/"), 2U);
+  EXPECT_EQ(count("^llama/infer/"), 1U);
+  EXPECT_EQ(unused(contexts, "gpt2"),
+            std::vector<std::string>{"--fathom_context=4096: no rows of gpt2_decode, whose longest "
+                                     "context is 1023"});
+  EXPECT_TRUE(unused(contexts, "^llama_decode").empty());
+}
+
 TEST(Filter, SearchesTheFullName) {
   EXPECT_GT(matches("vgg/train"), 0U);
   EXPECT_EQ(matches("/process_time/real_time$"), matches(""));

@@ -29,6 +29,10 @@ const std::set<std::string> kFathoms{"alexnet",  "autoenc", "deepq",      "memne
 const std::set<std::string> kTbds{"a3c", "deepspeech2", "faster_rcnn", "inception_v3",
                                   "nmt", "resnet50",    "transformer", "wgan"};
 
+const std::set<std::string> kLanguageModels{
+    "gpt2", "gpt2_decode", "llama", "llama_decode", "llama_1b",    "llama_1b_decode",
+    "moe",  "moe_decode",  "moe_6", "mamba",        "mamba_decode"};
+
 std::set<std::string> all_workloads() {
   std::set<std::string> names{"gpt2_decode"};
   for (const auto& row : models::workloads()) {
@@ -61,6 +65,26 @@ TEST_P(EveryStudy, RunsEachRowOnceAndItsWorkloads) {
     if (!row.op) workloads.insert(row.name.substr(0, row.name.find('/')));
   }
   EXPECT_EQ(workloads, GetParam().workloads);
+}
+
+TEST(ModernStudy, DecodesAtOtherBatchesAndContexts) {
+  const auto all = make_rows(parsed({"--fathom_study=modern", "--fathom_device=cpu",
+                                     "--fathom_threads=1,2", "--benchmark_out=run.json"}));
+  std::set<std::string> names;
+  std::set<std::string> workloads;
+  for (const auto& row : all) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    EXPECT_EQ(row.threads, 2) << row.name;
+    if (row.step) workloads.insert(row.step->workload);
+  }
+  EXPECT_EQ(workloads, kLanguageModels);
+  const auto count = [&](const std::string& filter) { return filtered(all, filter).size(); };
+  EXPECT_EQ(count("^llama_decode/infer/.*torch"), 9U);
+  EXPECT_EQ(count("^llama_decode/infer/.*/batch:16/context:2048/.*torch"), 1U);
+  EXPECT_EQ(count("^gpt2_decode/infer/.*torch"), 3U) << "its longest context is 1,023";
+  EXPECT_EQ(count("^(llama|moe|mamba)/.*context"), 0U);
+  EXPECT_EQ(count("^llama_decode/infer/.*tuned"), 1U);
+  EXPECT_GT(count("^op/selective_scan/mamba/"), 0U);
 }
 
 TEST_P(EveryStudy, ProfilesStepsAtTheDefaultBatchAndMeasuresTheirMemoryAtMaxThreads) {

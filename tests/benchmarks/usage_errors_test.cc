@@ -36,6 +36,7 @@ const std::vector<WrongUsage> kWrongUsages{
     {{"--fathom_threads=two"}, "--fathom_threads"},
     {{"--fathom_batch=0"}, "--fathom_batch: Value 0 not in range 1 to 65536"},
     {{"--fathom_batch=8,8"}, "a value occurs twice"},
+    {{"--fathom_context=0"}, "--fathom_context: Value 0 not in range 1 to 1048576"},
     {{"--fathom_samples=", "--fathom_profile"}, "--fathom_samples: found no value, expected "},
     {{"--fathom_samples", "--fathom_profile"}, "expected --fathom_samples=FILE"},
     {{"--fathom_seed=-1"}, "--fathom_seed: found -1, expected an integer from 0"},
@@ -99,14 +100,21 @@ TEST(UsageErrors, SayWhatIsWrongInOneLine) {
 TEST(UsageErrors, NameTheExcludedOptionAndTheReason) {
   const std::string library = testing::TempDir() + "libmine.so";
   std::ofstream(library) << "not loaded";
-  const std::map<std::string, std::string> values{
-      {"--fathom_ranks", "1"},         {"--fathom_batch", "4"},
-      {"--fathom_precision", "fp32"},  {"--fathom_kernels", library},
-      {"--fathom_study", "tbd"},       {"--fathom_explain", "vgg/infer"},
-      {"--fathom_cache", "hot"},       {"--fathom_layout", "channels_last"},
-      {"--fathom_backend", "torch"},   {"--fathom_shapes", "a.json"},
-      {"--fathom_record", "shapes"},   {"--fathom_limit_gb", "9"},
-      {"--fathom_limit_seconds", "9"}, {"--benchmark_filter", "vgg"}};
+  const std::map<std::string, std::string> values{{"--fathom_ranks", "1"},
+                                                  {"--fathom_batch", "4"},
+                                                  {"--fathom_context", "4"},
+                                                  {"--fathom_precision", "fp32"},
+                                                  {"--fathom_kernels", library},
+                                                  {"--fathom_study", "tbd"},
+                                                  {"--fathom_explain", "vgg/infer"},
+                                                  {"--fathom_cache", "hot"},
+                                                  {"--fathom_layout", "channels_last"},
+                                                  {"--fathom_backend", "torch"},
+                                                  {"--fathom_shapes", "a.json"},
+                                                  {"--fathom_record", "shapes"},
+                                                  {"--fathom_limit_gb", "9"},
+                                                  {"--fathom_limit_seconds", "9"},
+                                                  {"--benchmark_filter", "vgg"}};
   const auto typed = [&](const std::string& flag) {
     const auto found = values.find(flag);
     return found == values.end() ? flag : flag + '=' + found->second;

@@ -27,6 +27,10 @@ WORKLOADS = [  # small
     "gpt2_decode",
     "llama",
     "llama_decode",
+    "moe",
+    "moe_decode",
+    "mamba",
+    "mamba_decode",
 ]
 TORCHVISION = [  # workload, size, limit in float64
     ("resnet50", "full", 1e-9),
@@ -79,7 +83,7 @@ def test_every_step_of_against_pytorch_can_be_built():
         "-c",
         """import torch, eager_steps
 for name, build in eager_steps.ROWS.items():
-    if not name.startswith("llama_1b"):  # 5 GB; llama has the same code
+    if not name.startswith(("llama_1b", "moe/", "moe_decode")):  # 5 GB; llama and moe_6 have the same code
         build(torch)
 """,
     )

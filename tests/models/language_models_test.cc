@@ -178,6 +178,18 @@ TYPED_TEST(LanguageModels, KeepTheirCacheInThePrecisionOfTheSteps) {
   }
 }
 
+TYPED_TEST(LanguageModels, DecodeAfterAnotherNumberOfTokens) {
+  Step step(this->decoder(),
+            {.mode = Mode::kInfer, .batch = 2, .context = 5, .scale = Scale::kSmall});
+  step.run();
+  EXPECT_EQ(step.batches()[0][fixtures::kTokens].sizes(), (std::vector<int64_t>{2, 5}));
+  const auto buffers = step.workload().module().named_buffers();
+  const at::Tensor* keys = buffers.find("keys0");
+  if (keys != nullptr) {
+    EXPECT_EQ(keys->size(2), 6);
+  }
+}
+
 TYPED_TEST(LanguageModels, InferTheLogitsOfTheNextTokenOnly) {
   const auto model = this->row().make(Scale::kSmall);
   auto* net = model->module().template as<typename TypeParam::Net>();

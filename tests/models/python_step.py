@@ -21,7 +21,8 @@ from eager_steps.faster_rcnn import Sizes, detection_loss, detections, detector
 from eager_steps.gpt2 import decoder as gpt2_decoder
 from eager_steps.images import alexnet, image_loss, inception_v3, residual, resnet50, vgg
 from eager_steps.language_model import filled_cache
-from eager_steps.llama import llama_decoder
+from eager_steps.llama import GRANITE, llama_decoder
+from eager_steps.mamba import mamba_net
 from eager_steps.nmt import translator as nmt_translator
 from eager_steps.seq2seq import log_expected_counts, log_uniform_shares, translator
 from eager_steps.speech import deep_speech, mask_of, speech_loss
@@ -39,6 +40,22 @@ LLAMA = {
     "positions": 32,
     "base": 1e4,
     "deviation": 0.1,
+}
+MOE = LLAMA | {
+    "dense": 32,
+    "epsilon": 1e-6,
+    "multipliers": GRANITE,
+    "experts": 6,
+    "chosen": 2,
+}
+MAMBA = {
+    "vocabulary": 64,
+    "layers": 2,
+    "width": 24,
+    "inner": 40,
+    "states": 4,
+    "taps": 4,
+    "rank": 3,
 }
 # Scale::kSmall in models/*/*.cc. torchvision's networks have their full size.
 SIZES = {
@@ -68,6 +85,10 @@ SIZES = {
     "gpt2_decode": GPT2,
     "llama": LLAMA,
     "llama_decode": LLAMA,
+    "moe": MOE,
+    "moe_decode": MOE,
+    "mamba": MAMBA,
+    "mamba_decode": MAMBA,
     "resnet50": {},
     "inception_v3": {},
     "faster_rcnn": {
@@ -218,6 +239,11 @@ def sequence_step(decoder, torch, sizes, recorded):
     return net, lambda: net.loss(ids, labels), lambda: net.prefill(ids)
 
 
+def moe_step(torch, sizes, recorded):
+    net, _, infer = sequence_step(llama_decoder, torch, sizes, recorded)
+    return net, lambda: net.balanced_loss(recorded["inputs.0"], recorded["inputs.1"]), infer
+
+
 def decoding_step(decoder, torch, sizes, recorded):
     context, last = recorded["inputs.0"], recorded["inputs.2"]
     net, loss, _ = sequence_step(decoder, torch, sizes, recorded)
@@ -248,6 +274,10 @@ STEPS = {
     "gpt2_decode": functools.partial(decoding_step, gpt2_decoder),
     "llama": functools.partial(sequence_step, llama_decoder),
     "llama_decode": functools.partial(decoding_step, llama_decoder),
+    "moe": moe_step,
+    "moe_decode": functools.partial(decoding_step, llama_decoder),
+    "mamba": functools.partial(sequence_step, mamba_net),
+    "mamba_decode": functools.partial(decoding_step, mamba_net),
     "resnet50": functools.partial(image_step, resnet50),
     "inception_v3": functools.partial(image_step, inception_v3),
     "faster_rcnn": faster_rcnn_step,

@@ -113,5 +113,20 @@ TEST(ShapesFile, ThatCannotBeReadIsNamed) {
   EXPECT_THROW(read_shapes("/nonexistent/shapes.json"), ShapeError);
 }
 
+TEST(UnevenExperts, StandBesideEvenOnes) {
+  for (const auto& row : parse_shapes(embedded_text("moe_6"), "moe_6.json")) {
+    const auto uneven = with_uneven_experts(row);
+    ASSERT_EQ(uneven.has_value(), row.type->name == "grouped_matmul") << row.name();
+    if (!uneven) continue;
+    EXPECT_EQ(uneven->layer, row.layer + "_zipf");
+    EXPECT_EQ(uneven->count + uneven->infer_count, 0);
+    EXPECT_FALSE(with_uneven_experts(*uneven).has_value());
+    const auto rows_of = [](const ShapeRow& of) {  // of x of each expert
+      return of.op->inputs(1)[2].diff().max().item<int32_t>();
+    };
+    EXPECT_GT(rows_of(*uneven), 2 * rows_of(row)) << "an expert has many tokens";
+  }
+}
+
 }  // namespace
 }  // namespace fathom::ops

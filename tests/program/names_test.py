@@ -35,6 +35,9 @@ def recorded():
         for row in shapes["rows"]:
             key = f"{shapes['workload']}/{row['layer']}/{row['pass']}"
             types.setdefault(row["op"], {})[key] = row
+            if row.get("routing") == "uniform":
+                uneven = f"{shapes['workload']}/{row['layer']}_zipf/{row['pass']}"
+                types[row["op"]][uneven] = row
         buckets = shapes.get("gradient_buckets", [])
         parts = ["gradients", *(f"bucket{place}" for place, _ in enumerate(buckets))]
         for op, layers in (("all_reduce", parts), *((op, ["parameters"]) for op in MOVES)):

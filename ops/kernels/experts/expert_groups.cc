@@ -27,15 +27,15 @@ ExpertGroups expert_groups(const at::Tensor& chosen, int64_t experts) {
           .top_k = chosen.size(1)};
 }
 
-ExpertGroups fused_expert_groups(const at::Tensor& given, int64_t experts) {
-  if (!given.is_cpu()) return expert_groups(given, experts);
-  RECORD_USER_SCOPE_WITH_INPUTS("op:expert_counts", chosen_from(given, experts));
-  const at::Tensor chosen = given.contiguous();
-  const int64_t pairs = chosen.numel();
+ExpertGroups fused_expert_groups(const at::Tensor& chosen, int64_t experts) {
+  if (!chosen.is_cpu()) return expert_groups(chosen, experts);
+  RECORD_USER_SCOPE_WITH_INPUTS("op:expert_counts", chosen_from(chosen, experts));
+  const at::Tensor rows = chosen.contiguous();
+  const int64_t pairs = rows.numel();
   ExpertGroups groups{.order = at::empty({pairs}, chosen.options()),
                       .offsets = at::empty({experts}, chosen.options().dtype(at::kInt)),
                       .top_k = chosen.size(1)};
-  const auto* expert = chosen.const_data_ptr<int64_t>();
+  const auto* expert = rows.const_data_ptr<int64_t>();
   auto* order = groups.order.mutable_data_ptr<int64_t>();
   auto* offsets = groups.offsets.mutable_data_ptr<int32_t>();
   std::vector<int32_t> next(static_cast<std::size_t>(experts) + 1);

@@ -7,11 +7,11 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/record_function.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <vector>
 
 #include "ops/core/autograd/custom_function.h"
@@ -58,7 +58,7 @@ void for_parts(const std::vector<Group>& groups, int64_t extent, const Run& run)
   const bool inference = c10::InferenceMode::is_enabled();
   at::parallel_for(0, threads, 1, [&](int64_t /*begin*/, int64_t /*end*/) {
     const c10::InferenceMode mode(inference);  // turns gradients on where it is off
-    const at::NoGradGuard no_grad;
+    const c10::NoGradGuard no_grad;
     for (int64_t task = next++; task < tasks; task = next++) {
       const int64_t first = task % parts * kPart;
       run(groups[static_cast<std::size_t>(task / parts)], first, std::min(first + kPart, extent));
@@ -130,13 +130,9 @@ at::Tensor looped(const at::Tensor& x, const at::Tensor& weight, const ExpertGro
 at::Tensor grouped_matmul(const at::Tensor& x, const at::Tensor& weight,
                           const ExpertGroups& groups) {
   RECORD_USER_SCOPE_WITH_INPUTS("op:grouped_matmul", shown_product(x, weight, groups));
-  constexpr std::size_t kAligned = 16;  // bytes, which _grouped_mm demands of strides
-  const auto aligned = [](const at::Tensor& tensor) {
-    return static_cast<std::size_t>(tensor.size(-1)) * tensor.element_size() % kAligned == 0;
-  };
-  const bool fits =
-      aligned(x) &&
-      static_cast<std::size_t>(weight.size(1)) * weight.element_size() % kAligned == 0;
+  constexpr int64_t kAligned = 16;  // bytes, which _grouped_mm demands of strides
+  const bool fits = x.size(1) * x.element_size() % kAligned == 0 &&
+                    weight.size(1) * weight.element_size() % kAligned == 0;
   if (x.scalar_type() == at::kDouble || !fits) return looped(x, weight, groups);
   return at::_grouped_mm(x, weight.transpose(1, 2), groups.offsets);
 }

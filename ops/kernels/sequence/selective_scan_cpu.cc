@@ -449,14 +449,14 @@ Scan<T, S> scan_of(const ScanInputs& in) {
 
 }  // namespace
 
-ScannedStates selective_scan_cpu(const ScanInputs& given, const at::Tensor& state) {
-  const ScanInputs in = with_rows(given, given.a.scalar_type());
-  const at::TensorOptions options = in.a.options();
-  const int64_t chunks = (in.u.size(1) + kChunk - 1) / kChunk;
-  const int64_t n = in.u.size(0);
-  const int64_t states = in.a.size(0);
-  const int64_t channels = in.u.size(2);
-  ScannedStates found{.y = at::empty(in.u.sizes(), in.u.options()),
+ScannedStates selective_scan_cpu(const ScanInputs& in, const at::Tensor& state) {
+  const ScanInputs x = with_rows(in, in.a.scalar_type());
+  const at::TensorOptions options = x.a.options();
+  const int64_t chunks = (x.u.size(1) + kChunk - 1) / kChunk;
+  const int64_t n = x.u.size(0);
+  const int64_t states = x.a.size(0);
+  const int64_t channels = x.u.size(2);
+  ScannedStates found{.y = at::empty(x.u.sizes(), x.u.options()),
                       .last = at::empty({n, states, channels}, options),
                       .kept = {}};
   at::Tensor initial;
@@ -466,9 +466,9 @@ ScannedStates selective_scan_cpu(const ScanInputs& given, const at::Tensor& stat
     found.kept = at::empty({n, chunks, states, channels}, options);
   }
   AT_DISPATCH_FLOATING_TYPES_AND2(
-      at::kHalf, at::kBFloat16, in.u.scalar_type(), "selective_scan", [&] {
+      at::kHalf, at::kBFloat16, x.u.scalar_type(), "selective_scan", [&] {
         using T = at::opmath_type<scalar_t>;
-        const auto scan = scan_of<T, scalar_t>(in);
+        const auto scan = scan_of<T, scalar_t>(x);
         const Rows<scalar_t> y = written_rows<scalar_t>(found.y);
         T* last = found.last.mutable_data_ptr<T>();
         T* kept = found.kept.defined() ? found.kept.mutable_data_ptr<T>() : nullptr;
@@ -492,28 +492,28 @@ ScannedStates selective_scan_cpu(const ScanInputs& given, const at::Tensor& stat
   return found;
 }
 
-ScanInputs selective_scan_backward_cpu(const ScanInputs& given, const at::Tensor& kept,
+ScanInputs selective_scan_backward_cpu(const ScanInputs& in, const at::Tensor& kept,
                                        const at::Tensor& g) {
-  const ScanInputs in = with_rows(given, given.a.scalar_type());
+  const ScanInputs x = with_rows(in, in.a.scalar_type());
   const at::Tensor dy = g.contiguous();
-  const at::TensorOptions options = in.a.options();
-  const int64_t n = in.u.size(0);
-  const int64_t states = in.a.size(0);
-  const int64_t channels = in.u.size(2);
+  const at::TensorOptions options = x.a.options();
+  const int64_t n = x.u.size(0);
+  const int64_t states = x.a.size(0);
+  const int64_t channels = x.u.size(2);
   const int64_t blocks = (channels + kBlock - 1) / kBlock;
   const int64_t groups = (blocks + kGroup - 1) / kGroup;
-  at::Tensor du = at::empty(in.u.sizes(), in.u.options());
+  at::Tensor du = at::empty(x.u.sizes(), x.u.options());
   at::Tensor ddelta = at::empty_like(du);
   at::Tensor dz = at::empty_like(du);
   at::Tensor da = at::empty({n, states, channels}, options);
-  at::Tensor db = at::empty({groups, n, in.u.size(1), states}, options);
+  at::Tensor db = at::empty({groups, n, x.u.size(1), states}, options);
   at::Tensor dc = at::empty_like(db);
   at::Tensor dd = at::empty({n, channels}, options);
   at::Tensor dbias = at::empty_like(dd);
   AT_DISPATCH_FLOATING_TYPES_AND2(
-      at::kHalf, at::kBFloat16, in.u.scalar_type(), "selective_scan_backward", [&] {
+      at::kHalf, at::kBFloat16, x.u.scalar_type(), "selective_scan_backward", [&] {
         using T = at::opmath_type<scalar_t>;
-        const auto scan = scan_of<T, scalar_t>(in);
+        const auto scan = scan_of<T, scalar_t>(x);
         const ScanGradients<T, scalar_t> out{.g = rows<scalar_t>(dy),
                                              .u = written_rows<scalar_t>(du),
                                              .delta = written_rows<scalar_t>(ddelta),
@@ -532,7 +532,7 @@ ScanInputs selective_scan_backward_cpu(const ScanInputs& given, const at::Tensor
         });
       });
   const auto over_groups = [&](const at::Tensor& parts) {
-    return parts.sum(0).to(given.b.scalar_type());
+    return parts.sum(0).to(in.b.scalar_type());
   };
   return {.u = du,
           .delta = ddelta,

@@ -1,0 +1,53 @@
+"""The figure of decoding over the context, from made-up rows with known results."""
+
+import made_up_run as made_up
+import pytest
+from made_up_figures import drawn, figures, folder, load
+
+from fathom_page.figure import Missing
+
+GROWTH = {"llama_decode": 10e3, "mamba_decode": 0}  # microseconds for 512 more tokens
+
+
+def rows(workload, contexts=(512, 1024, 4096), batch=4):
+    """Steps of 40 ms after 512 tokens. A token of a sequence has 1 MB in the cache of llama_decode."""
+    made = []
+    for tokens in contexts:
+        us = 40e3 + GROWTH[workload] * (tokens / 512 - 1)
+        part = "" if tokens == 512 else f"/context:{tokens}"
+        name = f"{workload}/infer/device:cpu/threads:2/batch:{batch}{part}/precision:fp32/backend:torch"
+        cache = 1e6 * batch * (tokens if GROWTH[workload] else 3)
+        fields = {"context_tokens": tokens, "weight_bytes": 2e9, "cache_bytes": cache}
+        made.append(made_up.row(name, us, decode_ms_per_token=us / 1e3, **fields))
+    return made
+
+
+def found(folder, benchmarks):
+    document = {"context": made_up.context(threads=(1, 2)), "benchmarks": benchmarks}
+    return figures(load(folder, document))["ours-7"]
+
+
+def test_a_line_has_the_contexts_of_a_decoder_and_a_batch(folder):
+    figure = found(folder, [*rows("llama_decode"), *rows("mamba_decode")])
+    data = figure.data.set_index(["step", "context_tokens"])
+    llama = data.loc["llama_decode, batch 4"]
+    assert llama.decode_ms_per_token.to_dict() == {512: 40, 1024: 50, 4096: 110}
+    assert llama.cache_pct[512] == pytest.approx(100 * 2.048 / 4.048)
+    assert llama.largest_batch[4096] == pytest.approx(14e9 / 4.096e9)
+    assert llama.bytes_per_second[512] == pytest.approx(4.048e9 / 0.04)
+    assert set(data.loc["mamba_decode, batch 4"].decode_ms_per_token) == {40}
+    assert b"mamba_decode, batch 4" in drawn(figure)
+
+
+def test_the_caption_has_the_shortest_and_the_longest_context(folder):
+    assert found(folder, rows("llama_decode")).sentence == (
+        "Time of a decoding step. llama_decode, batch 4: 40 ms after 512 tokens, 110 ms after 4096; the cache has 51 "
+        "and 89 % of the bytes. In 16 GB, caches of the longest context leave room for batches of 3, without "
+        "activations. Setting: CPU, 2 threads, fp32."
+    )
+
+
+def test_one_context_makes_no_line(folder):
+    figure = found(folder, rows("llama_decode", contexts=[512]))
+    assert isinstance(figure, Missing)
+    assert "--fathom_context=512,2048,4096" in figure.needs
