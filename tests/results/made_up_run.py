@@ -138,6 +138,23 @@ def step(workload, mode="train", device="cpu", threads=1, scale=1, memory=False,
     return rows
 
 
+GROWTH = {"llama_decode": 10e3, "mamba_decode": 0}  # microseconds for 512 more tokens in the cache
+
+
+def decoding(workload, contexts=(512, 1024, 4096), batch=4):
+    """Steps of 40 ms after 512 tokens. A token of a sequence has 1 MB in the cache of llama_decode."""
+    rows = []
+    for tokens in contexts:
+        us = 40e3 + GROWTH[workload] * (tokens / 512 - 1)
+        name = step_name(workload, "infer", threads=2, batch=batch)
+        if tokens != 512:
+            name = name.replace("/precision", f"/context:{tokens}/precision")
+        cache = 1e6 * batch * (tokens if GROWTH[workload] else 3)
+        fields = {"context_tokens": tokens, "weight_bytes": 2e9, "cache_bytes": cache}
+        rows.append(row(name, us, decode_ms_per_token=us / 1e3, **fields))
+    return rows
+
+
 def memory_fields(scale=1, mode="train"):
     fields = {}
     for name, size in MEMORY.items():

@@ -4,6 +4,7 @@ import pandas as pd
 
 from fathom_page import palette, style
 from fathom_page.figure import Figure, Missing
+from fathom_page.hints import STEPS
 from fathom_report.hints import command
 from fathom_report.selection import one_setting
 from fathom_runs.names import CONTEXT
@@ -17,11 +18,10 @@ FIELDS = ["context_tokens", "decode_ms_per_token", "weight_bytes", "cache_bytes"
 def figure(run):
     found = decoding(run.steps)
     if found is None:
-        return Missing(
-            *NAME,
-            "a decoding step at two contexts: "
-            + command(run, ["^llama_decode/"], "--fathom_context=512,2048,4096"),
-        )
+        contexts = "--fathom_context=512,2048,4096"
+        measured = set(FIELDS) <= set(run.steps.columns)
+        how = command(run, [STEPS], contexts) if measured else f"rows of *_decode with {contexts}"
+        return Missing(*NAME, f"a decoding step at two contexts: {how}")
     data, words = found
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 

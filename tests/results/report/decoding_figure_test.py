@@ -6,21 +6,6 @@ from made_up_figures import drawn, figures, folder, load
 
 from fathom_page.figure import Missing
 
-GROWTH = {"llama_decode": 10e3, "mamba_decode": 0}  # microseconds for 512 more tokens
-
-
-def rows(workload, contexts=(512, 1024, 4096), batch=4):
-    """Steps of 40 ms after 512 tokens. A token of a sequence has 1 MB in the cache of llama_decode."""
-    made = []
-    for tokens in contexts:
-        us = 40e3 + GROWTH[workload] * (tokens / 512 - 1)
-        part = "" if tokens == 512 else f"/context:{tokens}"
-        name = f"{workload}/infer/device:cpu/threads:2/batch:{batch}{part}/precision:fp32/backend:torch"
-        cache = 1e6 * batch * (tokens if GROWTH[workload] else 3)
-        fields = {"context_tokens": tokens, "weight_bytes": 2e9, "cache_bytes": cache}
-        made.append(made_up.row(name, us, decode_ms_per_token=us / 1e3, **fields))
-    return made
-
 
 def found(folder, benchmarks):
     document = {"context": made_up.context(threads=(1, 2)), "benchmarks": benchmarks}
@@ -28,7 +13,7 @@ def found(folder, benchmarks):
 
 
 def test_a_line_has_the_contexts_of_a_decoder_and_a_batch(folder):
-    figure = found(folder, [*rows("llama_decode"), *rows("mamba_decode")])
+    figure = found(folder, [*made_up.decoding("llama_decode"), *made_up.decoding("mamba_decode")])
     data = figure.data.set_index(["step", "context_tokens"])
     llama = data.loc["llama_decode, batch 4"]
     assert llama.decode_ms_per_token.to_dict() == {512: 40, 1024: 50, 4096: 110}
@@ -40,7 +25,7 @@ def test_a_line_has_the_contexts_of_a_decoder_and_a_batch(folder):
 
 
 def test_the_caption_has_the_shortest_and_the_longest_context(folder):
-    assert found(folder, rows("llama_decode")).sentence == (
+    assert found(folder, made_up.decoding("llama_decode")).sentence == (
         "Time of a decoding step. llama_decode, batch 4: 40 ms after 512 tokens, 110 ms after 4096; the cache has 51 "
         "and 89 % of the bytes. In 16 GB, caches of the longest context leave room for batches of 3, without "
         "activations. Setting: CPU, 2 threads, fp32."
@@ -48,6 +33,6 @@ def test_the_caption_has_the_shortest_and_the_longest_context(folder):
 
 
 def test_one_context_makes_no_line(folder):
-    figure = found(folder, rows("llama_decode", contexts=[512]))
+    figure = found(folder, made_up.decoding("llama_decode", contexts=[512]))
     assert isinstance(figure, Missing)
     assert "--fathom_context=512,2048,4096" in figure.needs

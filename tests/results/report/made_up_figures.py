@@ -31,7 +31,9 @@ def figures(run):
 @pytest.fixture(scope="module")
 def everything(folder):
     samples = made_up.samples("alexnet") + made_up.samples("vgg", drift=0.3)
-    return figures(load(folder, made_up.everything(), samples))
+    document = made_up.everything()
+    document["benchmarks"] += made_up.decoding("llama_decode")
+    return figures(load(folder, document, samples))
 
 
 def of(folder, key, samples=(), **options):

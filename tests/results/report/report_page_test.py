@@ -22,7 +22,7 @@ def made(tmp_path_factory):
     extra = [made_up_run.row(made_up_run.op_name("<script>alert(1)</script>", "vgg", "x"), 5)]
     extra[0]["label"] = '<script>alert(2)</script> "quoted" & more'
     document = made_up_run.everything()
-    document["benchmarks"] += extra
+    document["benchmarks"] += [*extra, *made_up_run.decoding("llama_decode")]
     document["context"]["compiler_flags"] = "<script>alert(3)</script>"
     run = made_up_run.write(folder / "run.json", document)
     samples = made_up_run.write(folder / "steps.jsonl", made_up_run.samples())
