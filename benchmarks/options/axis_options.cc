@@ -224,7 +224,7 @@ std::string refused_kernel_choice(const Options& options) {
   if (holds(options.axes.backends, Backend::kTuned) || options.study == Study::kFull ||
       options.study == Study::kModern)
     return {};
-  return ": needs tuned in --fathom_backend, or --fathom_study=full";
+  return ": needs tuned in --fathom_backend, or --fathom_study=full or modern";
 }
 
 std::string refused_without_network(const Options& options) {

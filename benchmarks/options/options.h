@@ -32,7 +32,8 @@ struct StepName {
   bool operator==(const StepName&) const = default;
 };
 
-/// Sets of rows for a report: of Fathom's workloads, of TBD's, and of all with other kernels.
+/// Sets of rows for a report: of Fathom's workloads, of TBD's, of all with other kernels, and of
+/// language models.
 enum class Study { kFathom, kTbd, kFull, kModern };
 
 inline constexpr std::array<std::string_view, 4> kStudyNames{"fathom", "tbd", "full", "modern"};

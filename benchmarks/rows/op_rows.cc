@@ -59,7 +59,8 @@ std::vector<Backend> backends_of(const ops::ShapeRow& shape, const Axes& axes, D
   return backends;
 }
 
-/// Adds the rows of a shape, which exists on `device` in `precision`. Steps may run it.
+/// Adds the rows of a shape, which exists on `device` in `precision`. A shape without calls is not
+/// one of a step.
 void add_shape(std::vector<Row>& rows, const Axes& axes, const Conditions& conditions,
                const std::shared_ptr<const ops::ShapeRow>& shape, Device device,
                Precision precision) {

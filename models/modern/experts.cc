@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/diff.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/topk.h>
@@ -20,12 +19,6 @@
 namespace fathom::models {
 namespace {
 
-at::Tensor normal(at::IntArrayRef sizes, double deviation) {
-  at::Tensor filled = at::empty(sizes);
-  fill_normal(filled, deviation);
-  return filled;
-}
-
 /// The pairs of each expert, [experts].
 at::Tensor counts(const at::Tensor& offsets) {
   return at::diff(offsets, /*n=*/1, /*dim=*/0, at::zeros({1}, offsets.options()));
@@ -35,11 +28,12 @@ at::Tensor counts(const at::Tensor& offsets) {
 
 ExpertsImpl::ExpertsImpl(const ExpertSizes& sizes)
     : chosen_(sizes.chosen),
-      router_(register_module("router", normal_matrix(sizes.count, sizes.width, sizes.deviation))),
+      router_(register_module("router",
+                              Matrix(drawn_normal({sizes.count, sizes.width}, sizes.deviation)))),
       gate_up_(register_parameter(
-          "gate_up", normal({sizes.count, 2 * sizes.inner, sizes.width}, sizes.deviation))),
-      down_(register_parameter("down",
-                               normal({sizes.count, sizes.width, sizes.inner}, sizes.deviation))) {}
+          "gate_up", drawn_normal({sizes.count, 2 * sizes.inner, sizes.width}, sizes.deviation))),
+      down_(register_parameter(
+          "down", drawn_normal({sizes.count, sizes.width, sizes.inner}, sizes.deviation))) {}
 
 at::Tensor ExpertsImpl::forward(const at::Tensor& x) {
   const bool fused = ops::fused_composites();

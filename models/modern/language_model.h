@@ -98,7 +98,7 @@ class LanguageModel : public Workload {
   Optimizer vector_optimizer_;
 };
 
-/// Decodes one token after a sequence of which a cache knows what the token needs.
+/// Decodes one token after a sequence. A cache holds what the network keeps of the sequence.
 template <typename Net>
 class Decoder final : public LanguageModel<Net> {
  public:

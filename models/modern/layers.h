@@ -14,8 +14,8 @@ namespace fathom::models {
 /// A dense layer without a bias. LibTorch's draws its weight on one thread.
 class MatrixImpl : public torch::nn::Module {
  public:
-  /// The weight is not filled.
-  MatrixImpl(int64_t outputs, int64_t inputs);
+  /// Of a weight [outputs, inputs].
+  explicit MatrixImpl(const at::Tensor& initial);
 
   /// [..., inputs] to [..., outputs].
   at::Tensor forward(const at::Tensor& x) const;
@@ -23,11 +23,6 @@ class MatrixImpl : public torch::nn::Module {
   at::Tensor weight;
 };
 TORCH_MODULE(Matrix);
-
-/// A weight of normal numbers.
-Matrix normal_matrix(int64_t outputs, int64_t inputs, double deviation);
-/// A weight of uniform numbers from -bound to bound.
-Matrix uniform_matrix(int64_t outputs, int64_t inputs, double bound);
 
 /// RMS normalisation of the rows of [..., width].
 class RmsNormImpl : public torch::nn::Module {

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "models/modern/parallel_fill.h"
 #include "ops/kernels/fused_composites.h"
 #include "ops/kernels/swiglu.h"
 
@@ -22,7 +23,7 @@ namespace {
 /// [N, T, heads · D] to [N, T, heads, D].
 at::Tensor as_heads(const at::Tensor& x, int64_t heads) { return x.unflatten(2, {heads, -1}); }
 
-/// Calls without an effect would still cost a pass over x.
+/// A product with 1 would still be a pass over x.
 at::Tensor times(const at::Tensor& x, double factor) { return factor == 1 ? x : x * factor; }
 
 }  // namespace
@@ -45,7 +46,7 @@ ops::RotaryTable rotary_table(int64_t head_width, const RotaryPositions& positio
 LlamaBlockImpl::LlamaBlockImpl(const LlamaSizes& sizes)
     : heads_(sizes.heads), kv_heads_(sizes.kv_heads), multipliers_(sizes.multipliers) {
   const auto matrix = [&](const char* name, int64_t outputs, int64_t inputs) {
-    return register_module(name, normal_matrix(outputs, inputs, sizes.deviation));
+    return register_module(name, Matrix(drawn_normal({outputs, inputs}, sizes.deviation)));
   };
   const int64_t queries = sizes.heads * sizes.head_width;
   const int64_t keys = sizes.kv_heads * sizes.head_width;
@@ -114,8 +115,8 @@ Residual LlamaBlockImpl::finished(const at::Tensor& x, const at::Tensor& attende
 
 LlamaNetImpl::LlamaNetImpl(const LlamaSizes& sizes)
     : multipliers_(sizes.multipliers),
-      tokens_(
-          register_module("tokens", normal_matrix(sizes.vocabulary, sizes.width, sizes.deviation))),
+      tokens_(register_module(
+          "tokens", Matrix(drawn_normal({sizes.vocabulary, sizes.width}, sizes.deviation)))),
       norm_(RmsNorm(sizes.width, sizes.epsilon)) {
   for (int64_t layer = 0; layer < sizes.layers; ++layer)
     blocks_.emplace_back(register_module("h" + std::to_string(layer), LlamaBlock(sizes)));

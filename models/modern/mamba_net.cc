@@ -23,10 +23,8 @@ constexpr double kEmbeddingDeviation = 0.02;
 /// PyTorch's default of a dense layer.
 double default_bound(int64_t inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); }
 
-at::Tensor uniform(at::IntArrayRef sizes, double bound) {
-  at::Tensor filled = at::empty(sizes);
-  fill_uniform(filled, bound);
-  return filled;
+Matrix uniform_matrix(int64_t outputs, int64_t inputs, double bound) {
+  return Matrix(drawn_uniform({outputs, inputs}, bound));
 }
 
 /// The bias that gives step sizes from 0.001 to 0.1, uniform in their logarithm.
@@ -50,10 +48,10 @@ MambaBlockImpl::MambaBlockImpl(const MambaSizes& sizes)
       norm_(register_module("norm", RmsNorm(sizes.width))),
       in_(register_module(
           "in", uniform_matrix(2 * sizes.inner, sizes.width, default_bound(sizes.width)))),
-      taps_(register_parameter("taps",
-                               uniform({sizes.inner, sizes.taps}, default_bound(sizes.taps)))),
+      taps_(register_parameter(
+          "taps", drawn_uniform({sizes.inner, sizes.taps}, default_bound(sizes.taps)))),
       taps_bias_(
-          register_parameter("taps_bias", uniform({sizes.inner}, default_bound(sizes.taps)))),
+          register_parameter("taps_bias", drawn_uniform({sizes.inner}, default_bound(sizes.taps)))),
       selection_(register_module(
           "selection",
           uniform_matrix(sizes.rank + 2 * sizes.states, sizes.inner, default_bound(sizes.inner)))),
@@ -113,8 +111,8 @@ ops::ScanResult MambaBlockImpl::scanned(const at::Tensor& u, const at::Tensor& z
 }
 
 MambaNetImpl::MambaNetImpl(const MambaSizes& sizes)
-    : tokens_(register_module("tokens",
-                              normal_matrix(sizes.vocabulary, sizes.width, kEmbeddingDeviation))),
+    : tokens_(register_module(
+          "tokens", Matrix(drawn_normal({sizes.vocabulary, sizes.width}, kEmbeddingDeviation)))),
       norm_(RmsNorm(sizes.width)) {
   for (int64_t layer = 0; layer < sizes.layers; ++layer)
     blocks_.emplace_back(register_module("h" + std::to_string(layer), MambaBlock(sizes)));

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randint.h>
 
 #include <algorithm>
@@ -10,14 +11,15 @@
 namespace fathom::models {
 namespace {
 
-/// Calls draw(part, generator) for parts of the elements, each with a generator of its own.
+/// Calls draw(part, generator) for parts of a new tensor, each with a generator of its own.
 template <typename Draw>
-void fill(const at::Tensor& tensor, const Draw& draw) {
-  if (!fills_weights()) return;
+at::Tensor drawn(at::IntArrayRef sizes, const Draw& draw) {
+  at::Tensor tensor = at::empty(sizes);
+  if (!fills_weights()) return tensor;
   constexpr int64_t kPart = 1 << 18;  // elements of a generator
   constexpr auto kSeeds = std::numeric_limits<int64_t>::max();
   const auto seed = static_cast<uint64_t>(at::randint(kSeeds, {}, at::kLong).item<int64_t>());
-  const at::Tensor all = tensor.detach().view(-1);
+  const at::Tensor all = tensor.view(-1);
   const int64_t parts = (all.numel() + kPart - 1) / kPart;
   at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
@@ -25,18 +27,19 @@ void fill(const at::Tensor& tensor, const Draw& draw) {
            at::make_generator<at::CPUGeneratorImpl>(seed + static_cast<uint64_t>(part)));
     }
   });
+  return tensor;
 }
 
 }  // namespace
 
-void fill_normal(const at::Tensor& tensor, double deviation) {
-  fill(tensor, [=](const at::Tensor& part, const at::Generator& generator) {
+at::Tensor drawn_normal(at::IntArrayRef sizes, double deviation) {
+  return drawn(sizes, [=](const at::Tensor& part, const at::Generator& generator) {
     part.normal_(0, deviation, generator);
   });
 }
 
-void fill_uniform(const at::Tensor& tensor, double bound) {
-  fill(tensor, [=](const at::Tensor& part, const at::Generator& generator) {
+at::Tensor drawn_uniform(at::IntArrayRef sizes, double bound) {
+  return drawn(sizes, [=](const at::Tensor& part, const at::Generator& generator) {
     part.uniform_(-bound, bound, generator);
   });
 }

@@ -4,7 +4,7 @@
 
 namespace fathom::models {
 
-// These fill a tensor on the CPU on all threads: LibTorch draws on one, which takes long for 10⁹
+// New tensors on the CPU, which all threads fill: LibTorch draws on one, which takes long for 10⁹
 // weights. The seed comes from LibTorch's generator; the numbers do not depend on the number of
 // threads.
 
@@ -15,8 +15,8 @@ inline bool& fills_weights() {
 }
 
 /// Normal numbers of mean 0.
-void fill_normal(const at::Tensor& tensor, double deviation);
+at::Tensor drawn_normal(at::IntArrayRef sizes, double deviation);
 /// Uniform numbers from -bound to bound.
-void fill_uniform(const at::Tensor& tensor, double bound);
+at::Tensor drawn_uniform(at::IntArrayRef sizes, double bound);
 
 }  // namespace fathom::models

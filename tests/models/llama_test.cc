@@ -51,9 +51,7 @@ TEST(FillNormal, GivesTheSameNumbersOnAnyNumberOfThreads) {
   const auto drawn = [](int threads) {
     fixtures::set_threads(threads);
     at::manual_seed(3);
-    at::Tensor tensor = at::empty({1'000, 700});
-    fill_normal(tensor, 0.5);
-    return tensor;
+    return drawn_normal({1'000, 700}, 0.5);
   };
   const at::Tensor one = drawn(1);
   EXPECT_TRUE(one.equal(drawn(2)));
