@@ -6,9 +6,10 @@
 
 namespace fathom::models {
 
-enum class Mode { kTrain, kInfer };
+/// A step that trains, infers, or reads a prompt and decodes the tokens after it.
+enum class Mode { kTrain, kInfer, kGenerate };
 
-inline constexpr std::array<std::string_view, 2> kModeNames{"train", "infer"};
+inline constexpr std::array<std::string_view, 3> kModeNames{"train", "infer", "generate"};
 
 constexpr std::string_view name(Mode mode) { return kModeNames[static_cast<std::size_t>(mode)]; }
 

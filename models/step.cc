@@ -78,7 +78,7 @@ uint64_t batch_seed(const StepOptions& options) {
 }  // namespace
 
 int64_t default_batch(const WorkloadRow& row, Mode mode) {
-  return mode == Mode::kInfer && row.infer_batch > 0 ? row.infer_batch : row.batch;
+  return mode != Mode::kTrain && row.infer_batch > 0 ? row.infer_batch : row.batch;
 }
 
 Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(options) {
@@ -142,6 +142,7 @@ void Step::load(int64_t batch) {
                                 .seed = batch_seed(options_),
                                 .training = options_.mode == Mode::kTrain,
                                 .context = options_.context,
+                                .generates = options_.mode == Mode::kGenerate,
                                 .source = options_.data});
   for (auto& one : inputs_.batches) {
     for (auto& tensor : one) {
@@ -194,9 +195,9 @@ void Step::run_next(const std::function<void(Phase)>& done) {
   const bool reduces = reduction_ != nullptr && reduces_;
   for (int round = 0, count = rounds(); round < count; ++round) {
     if (reduces) reduction_->before_forward(round);
-    forward();
-    done(Phase::kForward);
-    if (options_.mode == Mode::kInfer) break;
+    forward(done);
+    if (options_.mode != Mode::kGenerate) done(Phase::kForward);
+    if (options_.mode != Mode::kTrain) break;
     if (reduces) reduction_->before_backward();
     backward();
     if (reduction_ != nullptr) reduction_->after_backward();
@@ -206,15 +207,20 @@ void Step::run_next(const std::function<void(Phase)>& done) {
   }
 }
 
-void Step::forward() {
+void Step::forward(const std::function<void(Phase)>& done) {
   std::optional<Autocast> autocast;
   enable_autocast(autocast, options_.precision, fixtures::torch_device(options_.device).type());
   result_.reset();  // frees the last result before the next one is allocated
   if (options_.mode == Mode::kTrain) {
     result_ = workload_->loss(inputs_.batches[next_]);
-  } else {
-    const c10::InferenceMode inference;
+    return;
+  }
+  const c10::InferenceMode inference;
+  if (options_.mode == Mode::kInfer) {
     result_ = workload_->infer(inputs_.batches[next_]);
+  } else {
+    result_ = workload_->generate(inputs_.batches[next_], [&] { done(Phase::kPrefill); });
+    done(Phase::kDecode);
   }
 }
 

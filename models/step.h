@@ -25,9 +25,11 @@ namespace fathom::models {
 /// The batches of a step: more than one, so that no step finds its input in the cache.
 inline constexpr int kBatches = 4;
 
-enum class Phase { kForward, kBackward, kUpdate };
+/// The phases of a training step, then those of generation. Inference has the first one only.
+enum class Phase { kForward, kBackward, kUpdate, kPrefill, kDecode };
 
-inline constexpr std::array<std::string_view, 3> kPhaseNames{"forward", "backward", "update"};
+inline constexpr std::array<std::string_view, 5> kPhaseNames{"forward", "backward", "update",
+                                                             "prefill", "decode"};
 
 constexpr std::string_view name(Phase phase) {
   return kPhaseNames[static_cast<std::size_t>(phase)];
@@ -43,7 +45,7 @@ struct StepOptions {
   /// ops::QuantizedLayers are installed; without them the step runs in fp32.
   fixtures::Precision precision = fixtures::Precision::kFp32;
   int64_t batch = 1;
-  int64_t context = 0;  ///< of a decoder, tokens in its cache; 0: the workload's own number
+  int64_t context = 0;  ///< tokens of a prompt or in a decoder's cache; 0: own_context()
   uint64_t seed = 0;
   Scale scale = Scale::kFull;
   Layout layout = Layout::kContiguous;  ///< of images and filters of networks with convolutions
@@ -61,13 +63,14 @@ class Step {
   Step(const WorkloadRow& row, const StepOptions& options);
 
   /// Runs one step on the next batch. Does not wait for the device. Calls `done` after each phase;
-  /// an inference step has only the forward phase, a captured step has none.
+  /// a captured step has none.
   void run(const std::function<void(Phase)>& done = [](Phase) {});
 
   /// The same without reducing the gradients; the parameters of the ranks then differ.
   void run_local();
 
-  void forward();
+  /// Calls `done` after the phases of generation.
+  void forward(const std::function<void(Phase)>& done = [](Phase) {});
   void backward();
   void update();
 
@@ -79,7 +82,7 @@ class Step {
   /// std::runtime_error for a step that cannot be captured, with the call of LibTorch.
   void capture();
 
-  /// The scalar loss (train) or the outputs (infer) of the last forward().
+  /// The scalar loss (train) or the outputs of the last forward().
   const at::Tensor& result() const { return result_; }
   /// The batches. The steps use them cyclically.
   const std::vector<fixtures::Batch>& batches() const { return inputs_.batches; }

@@ -27,6 +27,7 @@ std::unique_ptr<Workload> make_llama(Scale scale);
 std::unique_ptr<Workload> make_llama_1b(Scale scale);
 std::unique_ptr<Workload> make_llama_1b_decode(Scale scale);
 std::unique_ptr<Workload> make_llama_decode(Scale scale);
+std::unique_ptr<Workload> make_llama_ragged_decode(Scale scale);
 std::unique_ptr<Workload> make_mamba(Scale scale);
 std::unique_ptr<Workload> make_mamba_decode(Scale scale);
 std::unique_ptr<Workload> make_memnet(Scale scale);
@@ -226,7 +227,8 @@ std::deque<WorkloadRow>& all_workloads() {
        .paper = "GPT-2, Radford et al. 2019, 12 layers, 256 tokens",
        .dataset = "token ids",
        .batch = 4,
-       .content = {.rate = "tokens_per_second", .per_item = 256, .prefills = true},
+       .content = {.rate = "tokens_per_second", .per_item = 256},
+       .context = {.tokens = 256, .positions = 1'024, .generates = true},
        .parameters = 124'439'808,
        .macs = 32'832'159'744,
        .infer_macs = 22'989'828'864,
@@ -238,10 +240,8 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 4,
        .infer_batch = 1,
-       .content = {.rate = "tokens_per_second",
-                   .per_item = 256,
-                   .per_inferred_item = 512,
-                   .prefills = true},
+       .content = {.rate = "tokens_per_second", .per_item = 256},
+       .context = {.tokens = 512, .positions = 8'192, .generates = true},
        .parameters = 134'515'008,
        .macs = 36'691'771'392,
        .infer_macs = 63'446'188'032,
@@ -252,7 +252,8 @@ std::deque<WorkloadRow>& all_workloads() {
        .paper = "mixture of experts, as granite-3.0-1b-a400m, 512 tokens",
        .dataset = "token ids",
        .batch = 1,
-       .content = {.rate = "tokens_per_second", .per_item = 512, .prefills = true},
+       .content = {.rate = "tokens_per_second", .per_item = 512},
+       .context = {.tokens = 512, .positions = 4'096, .generates = true},
        .parameters = 1'334'628'352,
        .macs = 206'611'418'112,
        .trains = false,
@@ -263,10 +264,8 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 4,
        .infer_batch = 1,
-       .content = {.rate = "tokens_per_second",
-                   .per_item = 256,
-                   .per_inferred_item = 512,
-                   .prefills = true},
+       .content = {.rate = "tokens_per_second", .per_item = 256},
+       .context = {.tokens = 512, .generates = true},
        .parameters = 129'135'360,
        .macs = 33'025'867'776,
        .infer_macs = 46'319'007'744,
@@ -318,7 +317,8 @@ std::deque<WorkloadRow>& all_workloads() {
        .paper = "the same network, 1024 tokens",
        .dataset = "token ids",
        .batch = 4,
-       .content = {.rate = "tokens_per_second", .per_item = 1'024, .prefills = true},
+       .content = {.rate = "tokens_per_second", .per_item = 1'024},
+       .context = {.tokens = 1'024, .positions = 1'024},
        .parameters = 124'439'808,
        .macs = 145'824'153'600,
        .infer_macs = 106'339'037'952,
@@ -331,7 +331,7 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 4,
        .content = {"tokens_per_second", 1},
-       .context = {.tokens = 512, .longest = 1'023},
+       .context = {.tokens = 512, .positions = 1'024, .decodes = true},
        .parameters = 124'439'808,
        .macs = 132'987'648,
        .trains = false,
@@ -344,19 +344,33 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 4,
        .content = {"tokens_per_second", 1},
-       .context = {.tokens = 512, .longest = 8'191},
+       .context = {.tokens = 512, .positions = 8'192, .decodes = true},
        .parameters = 134'515'008,
        .macs = 152'209'152,
        .trains = false,
        .counts_bytes = true,
        .optimizer = "none",
        .make = make_llama_decode},
+      {.name = "llama_ragged_decode",
+       .variant_of = "llama",
+       .paper = "the same network, one token after 128 to 4,096 in a padded cache",
+       .dataset = "token ids",
+       .batch = 4,
+       .content = {"tokens_per_second", 1},
+       .context = {.tokens = 4'096, .positions = 8'192, .decodes = true},
+       .parameters = 134'515'008,
+       .macs = 276'072'192,
+       .trains = false,
+       .counts_bytes = true,
+       .optimizer = "none",
+       .make = make_llama_ragged_decode},
       {.name = "llama_1b",
        .variant_of = "llama",
        .paper = "Llama-3.2-1B, 512 tokens",
        .dataset = "token ids",
        .batch = 1,
-       .content = {.rate = "tokens_per_second", .per_item = 512, .prefills = true},
+       .content = {.rate = "tokens_per_second", .per_item = 512},
+       .context = {.tokens = 512, .positions = 8'192, .generates = true},
        .parameters = 1'235'814'400,
        .macs = 515'658'743'808,
        .trains = false,
@@ -368,7 +382,7 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 1,
        .content = {"tokens_per_second", 1},
-       .context = {.tokens = 512, .longest = 8'191},
+       .context = {.tokens = 512, .positions = 8'192, .decodes = true},
        .parameters = 1'235'814'400,
        .macs = 1'269'366'784,
        .trains = false,
@@ -393,7 +407,7 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 1,
        .content = {"tokens_per_second", 1},
-       .context = {.tokens = 512, .longest = 4'095},
+       .context = {.tokens = 512, .positions = 4'096, .decodes = true},
        .parameters = 1'334'628'352,
        .macs = 453'823'488,
        .trains = false,
@@ -406,7 +420,7 @@ std::deque<WorkloadRow>& all_workloads() {
        .dataset = "token ids",
        .batch = 4,
        .content = {"tokens_per_second", 1},
-       .context = {.tokens = 512},
+       .context = {.tokens = 512, .decodes = true},
        .parameters = 129'135'360,
        .macs = 129'005'568,
        .trains = false,
@@ -496,10 +510,27 @@ const WorkloadRow& workload(std::string_view name) {
   return *match;
 }
 
+int64_t own_context(const WorkloadRow& row, Mode mode) {
+  if (mode == Mode::kTrain) return 0;
+  return mode == Mode::kGenerate ? kPromptTokens : row.context.tokens;
+}
+
+int64_t longest_context(const WorkloadRow& row, Mode mode) {
+  if (mode == Mode::kTrain) return 0;
+  const int64_t decoded = mode == Mode::kGenerate ? kGeneratedTokens : row.context.decodes ? 1 : 0;
+  return std::max<int64_t>(row.context.positions - decoded, 0);
+}
+
+double content_of_item(const WorkloadRow& row, Mode mode, int64_t context) {
+  if (mode == Mode::kGenerate) return static_cast<double>(kGeneratedTokens);
+  return reads_prompt(row, mode) ? static_cast<double>(context) : row.content.per_item;
+}
+
 std::vector<Mode> modes(const WorkloadRow& row) {
   std::vector<Mode> all;
   if (row.trains) all.push_back(Mode::kTrain);
   if (row.infers) all.push_back(Mode::kInfer);
+  if (row.context.generates) all.push_back(Mode::kGenerate);
   return all;
 }
 

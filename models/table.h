@@ -19,19 +19,19 @@ namespace fathom::models {
 /// What a sample holds, for a rate beside items_per_second.
 struct Content {
   std::string_view rate = {};  ///< name of the counter; empty: none
-  double per_item = 0;
-  double per_inferred_item = 0;  ///< in inference; 0: the same
-  bool prefills = false;         ///< whether inference reads tokens as a language model's prompt
-
-  double in(Mode mode) const {
-    return mode == Mode::kInfer && per_inferred_item > 0 ? per_inferred_item : per_item;
-  }
+  double per_item = 0;         ///< except of prompts
 };
 
-/// The tokens in the cache of a decoder.
+/// What a generation step reads and decodes.
+inline constexpr int64_t kPromptTokens = 512;
+inline constexpr int64_t kGeneratedTokens = 128;
+
+/// The tokens that a language model's inference reads as a prompt or has in its cache.
 struct Context {
-  int64_t tokens = 0;   ///< where --fathom_context gives none; 0: the workload is no decoder
-  int64_t longest = 0;  ///< that leaves a position for the token which it decodes; 0: no limit
+  int64_t tokens = 0;      ///< where --fathom_context gives none; 0: the workload has no context
+  int64_t positions = 0;   ///< for these and the decoded tokens; 0: no limit
+  bool decodes = false;    ///< inference decodes one token; else it reads a prompt
+  bool generates = false;  ///< whether a step of generation is measured
 };
 
 struct WorkloadRow;
@@ -87,6 +87,17 @@ std::string_view shapes_text(const WorkloadRow& row);
 
 /// The row called `name`. Throws std::out_of_range if there is none.
 const WorkloadRow& workload(std::string_view name);
+
+/// The context of a mode where --fathom_context gives none; 0: a mode without a context.
+int64_t own_context(const WorkloadRow& row, Mode mode);
+/// The longest one; 0: no limit, or a mode without a context.
+int64_t longest_context(const WorkloadRow& row, Mode mode);
+/// Whether a step is one of inference that reads a language model's prompt.
+inline bool reads_prompt(const WorkloadRow& row, Mode mode) {
+  return mode == Mode::kInfer && row.context.tokens > 0 && !row.context.decodes;
+}
+/// What a sample holds of WorkloadRow::content in a step of `context` tokens.
+double content_of_item(const WorkloadRow& row, Mode mode, int64_t context);
 
 /// The modes whose steps are measured.
 std::vector<Mode> modes(const WorkloadRow& row);

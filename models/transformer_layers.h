@@ -20,14 +20,29 @@ struct KeysValues {
   at::Tensor values;
 };
 
-/// One element for each layer.
-using KeyValueCache = std::vector<KeysValues>;
+/// The cache of a layer.
+struct LayerCache : KeysValues {
+  KeysValues reserved;  ///< the same with places for later tokens
+};
 
-/// Adds a place for the next token.
+/// One element for each layer.
+using KeyValueCache = std::vector<LayerCache>;
+
+/// Reserves places for `count` more tokens.
+inline void reserve(KeyValueCache& cache, int64_t count) {
+  const auto padded = [count](const at::Tensor& kept) {
+    return at::constant_pad_nd(kept, {0, 0, 0, count});
+  };
+  for (LayerCache& layer : cache)
+    layer.reserved = {.keys = padded(layer.keys), .values = padded(layer.values)};
+}
+
+/// Adds a reserved place for the next token.
 inline void advance(KeyValueCache& cache) {
-  for (KeysValues& layer : cache) {
-    for (at::Tensor* kept : {&layer.keys, &layer.values})
-      *kept = at::constant_pad_nd(*kept, {0, 0, 0, 1});
+  for (LayerCache& layer : cache) {
+    const int64_t count = layer.keys.size(2) + 1;
+    layer.keys = layer.reserved.keys.narrow(2, 0, count);
+    layer.values = layer.reserved.values.narrow(2, 0, count);
   }
 }
 

@@ -3,7 +3,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "fixtures/batch.h"
@@ -43,6 +45,12 @@ class Workload {
   virtual void prepare_inference(const fixtures::Batch& /*batch*/) {}
   /// The outputs of the network, of shape output_shape().
   virtual at::Tensor infer(const fixtures::Batch& batch) = 0;
+  /// Reads the prompts of a batch whose request has `generates`, calls prefilled(), and decodes the
+  /// tokens after them, in turn. Gives the last ones' outputs.
+  virtual at::Tensor generate(const fixtures::Batch& /*batch*/,
+                              const std::function<void()>& /*prefilled*/) {
+    throw std::logic_error("this workload generates nothing");
+  }
   /// What infer() reads of weights and caches, where reading them is most of its work.
   virtual std::optional<BytesRead> infer_bytes() const { return std::nullopt; }
   /// The scalar loss that training minimises.

@@ -281,7 +281,8 @@ OptionGroup axis_options() {
             list(&Axes::batches, int64_t{1}, kMaxBatch),
             {.token = "batch", .excludes = {recorded}, .own_process = kValueOfRow}},
            {"--fathom_context",
-            "sets the tokens in the cache of decoding steps (default: 512)",
+            "sets the tokens of prompts and in the cache of decoding steps\n"
+            "(default: each one's own)",
             list(&Axes::contexts, int64_t{1}, kMaxContext),
             {.token = "context", .excludes = {recorded}, .own_process = kValueOfRow}},
            {"--fathom_precision",

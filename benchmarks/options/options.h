@@ -58,7 +58,7 @@ struct Axes {
   std::vector<int> ranks;    ///< numbers of ranks of training rows; empty: no rows with ranks
   std::vector<int64_t> batches;
   std::vector<double> batch_scales{1};  ///< factors on the default batch, used without `batches`
-  std::vector<int64_t> contexts;        ///< of decoders
+  std::vector<int64_t> contexts;        ///< of language models
   std::vector<fixtures::Precision> precisions;
   std::vector<ops::Backend> backends;
   std::vector<Cache> caches{Cache::kHot};       ///< of op rows

@@ -102,7 +102,7 @@ struct StudyShare {
   Share share;
 };
 
-constexpr std::array<StudyShare, 28> kShares{{
+constexpr std::array<StudyShare, 29> kShares{{
     {"seq2seq", Study::kFathom, Share::kStepTimes},
     {"memnet", Study::kFathom, Share::kStepTimes},
     {"speech_150", Study::kFathom, Share::kSteps},
@@ -124,6 +124,7 @@ constexpr std::array<StudyShare, 28> kShares{{
     {"gpt2_decode", Study::kModern, Share::kStepTimes},
     {"llama", Study::kModern, Share::kStepTimes},
     {"llama_decode", Study::kModern, Share::kStepTimes},
+    {"llama_ragged_decode", Study::kModern, Share::kOps},
     {"llama_1b", Study::kModern, Share::kStepTimes},
     {"llama_1b_decode", Study::kModern, Share::kStepTimes},
     {"moe", Study::kModern, Share::kStepTimes},
@@ -134,6 +135,8 @@ constexpr std::array<StudyShare, 28> kShares{{
 }};
 
 Share share_of(const Row& row, const Options& options) {
+  if (row.step && row.step->mode == Mode::kGenerate && options.study != Study::kModern)
+    return Share::kNothing;
   const std::string& workload = row.step ? row.step->workload : row.op->shape->workload;
   for (const auto& one : kShares) {
     if (one.workload == workload && one.study == options.study) return one.share;
@@ -157,10 +160,16 @@ void sweep_batches_to_double(Axes& axes, const Options& options) {
   axes.batch_scales.push_back(2);
 }
 
+/// Prompts of other lengths.
+void sweep_prompts(Axes& axes, const Options& options) {
+  keep_max_threads(axes, options);
+  axes.contexts = {64, 256, 1'024, 2'048};
+}
+
 /// Decoding at other batch sizes and contexts.
 void sweep_contexts(Axes& axes, const Options& options) {
   keep_max_threads(axes, options);
-  axes.batch_scales = {1, 4, 16};
+  axes.batches = {1, 4, 16};
   axes.contexts = {512, 2'048, 4'096};
 }
 
@@ -186,6 +195,11 @@ bool has_steps_only(const Row& row, const Options& options) {
   return has_steps(row, options) && !has_step_times(row, options);
 }
 
+/// Choosing kernels takes a dozen steps, and those of generation are long.
+bool has_single_steps(const Row& row, const Options& options) {
+  return has_steps(row, options) && row.step->mode != Mode::kGenerate;
+}
+
 bool infers(const Row& row, const Options& options) {
   return row.step->mode == Mode::kInfer && has_steps(row, options);
 }
@@ -194,8 +208,13 @@ bool trains(const Row& row, const Options& options) {
   return row.step->mode == Mode::kTrain && has_steps(row, options);
 }
 
+bool reads_prompt(const Row& row, const Options& options) {
+  return has_steps(row, options) &&
+         models::reads_prompt(models::workload(row.step->workload), row.step->mode);
+}
+
 bool decodes(const Row& row, const Options& options) {
-  return has_steps(row, options) && models::workload(row.step->workload).context.tokens > 0;
+  return has_step_times(row, options) && models::workload(row.step->workload).context.decodes;
 }
 
 /// Cold rows are needed only of the backend that the steps use.
@@ -235,12 +254,13 @@ constexpr std::array<Part, 5> kFullStudy{{
     {step_rows, run_other_kernels, has_steps},
 }};
 
-constexpr std::array<Part, 5> kModernStudy{{
+constexpr std::array<Part, 6> kModernStudy{{
     {step_rows, keep_max_threads, has_steps, {.profiling = Profiling::kOpTypes, .samples = true}},
     {step_rows, keep_max_threads, infers, {.memory = true}},
+    {step_rows, sweep_prompts, reads_prompt},
     {step_rows, sweep_contexts, decodes},
     {op_rows, keep_max_threads, is_op_of_step},
-    {step_rows, run_tuned_kernels, has_steps},
+    {step_rows, run_tuned_kernels, has_single_steps},
 }};
 
 std::span<const Part> parts_of(const Options& options) {

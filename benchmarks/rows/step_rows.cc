@@ -79,9 +79,11 @@ std::vector<int64_t> batches_of(const Axes& axes, const models::WorkloadRow& wor
   return batches;
 }
 
-/// The contexts of a decoder's steps; {0} for other steps.
-std::vector<int64_t> contexts_of(const Axes& axes, const models::WorkloadRow& workload) {
-  const auto [own, longest] = workload.context;
+/// The contexts of a language model's inference; {0} for other steps.
+std::vector<int64_t> contexts_of(const Axes& axes, const models::WorkloadRow& workload,
+                                 models::Mode mode) {
+  const int64_t own = own_context(workload, mode);
+  const int64_t longest = longest_context(workload, mode);
   if (own == 0 || axes.contexts.empty()) return {0};
   std::vector<int64_t> contexts;
   for (const int64_t context : axes.contexts) {
@@ -91,20 +93,27 @@ std::vector<int64_t> contexts_of(const Axes& axes, const models::WorkloadRow& wo
 }
 
 /// MACs of a step of one sample. A backward pass takes two for each one of the forward pass.
-int64_t rough_macs(const models::WorkloadRow& workload, models::Mode mode) {
-  if (mode == models::Mode::kTrain) {
-    return 3 * (workload.step_macs > 0 ? workload.step_macs : workload.macs);
-  }
-  return workload.infer_macs > 0 ? workload.infer_macs : workload.macs;
+double rough_macs(const models::WorkloadRow& workload, const models::StepOptions& step) {
+  if (step.mode == models::Mode::kTrain)
+    return 3.0 * static_cast<double>(workload.step_macs > 0 ? workload.step_macs : workload.macs);
+  auto macs = static_cast<double>(workload.infer_macs > 0 ? workload.infer_macs : workload.macs);
+  const int64_t own = workload.context.tokens;
+  if (own == 0 || workload.context.decodes) return macs;
+  const int64_t tokens = step.context > 0 ? step.context : own_context(workload, step.mode);
+  const int64_t decoded = step.mode == models::Mode::kGenerate ? models::kGeneratedTokens : 0;
+  return macs * static_cast<double>(tokens + decoded) / static_cast<double>(own);
 }
 
-/// An update reads and writes each parameter several times.
+/// How often a step reads its parameters. An update reads and writes each several times.
+int64_t rough_reads(models::Mode mode) {
+  if (mode == models::Mode::kTrain) return 6;
+  return mode == models::Mode::kGenerate ? 1 + models::kGeneratedTokens : 1;
+}
+
 ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOptions& step) {
-  const bool train = step.mode == models::Mode::kTrain;
-  const auto macs = static_cast<double>(rough_macs(workload, step.mode));
-  const auto parameters = static_cast<double>(workload.parameters);
-  return {.flops = 2 * macs * static_cast<double>(step.batch),
-          .bytes = (train ? 6 : 1) * parameters * ops::element_bytes(step.precision)};
+  return {.flops = 2 * rough_macs(workload, step) * static_cast<double>(step.batch),
+          .bytes = static_cast<double>(rough_reads(step.mode) * workload.parameters) *
+                   ops::element_bytes(step.precision)};
 }
 
 /// Options of the process that runs a tuned step.
@@ -176,7 +185,7 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
        .cuda_graph = graph,
        .cost = rough_cost(workload, step),
        .step = StepName{name, step.mode}});
-  if (step.mode == models::Mode::kInfer || backend != Backend::kTorch) return;
+  if (step.mode != models::Mode::kTrain || backend != Backend::kTorch) return;
   const auto bucket_bytes = static_cast<int64_t>(conditions.bucket_mb * (1 << 20));
   add_rank_rows(rows, axes, axes.ranks, head, tail,
                 {.device = step.device,
@@ -197,7 +206,7 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
 bool quantizes(const models::WorkloadRow& workload, models::Mode mode, Device device,
                Precision precision) {
   const std::string_view shapes = models::shapes_text(workload);
-  return mode == models::Mode::kInfer && workload.quantizes && !shapes.empty() &&
+  return mode != models::Mode::kTrain && workload.quantizes && !shapes.empty() &&
          !ops::quantized_rows(ops::parse_shapes(shapes, workload.name), device, precision).empty();
 }
 
@@ -206,7 +215,8 @@ void add_steps(std::vector<Row>& rows, const Axes& axes, const Conditions& condi
                const std::shared_ptr<const Recorded>& recorded) {
   std::vector<std::pair<int64_t, int64_t>> sizes;  // {batch, context}
   for (const int64_t batch : batches_of(axes, workload, mode)) {
-    for (const int64_t context : contexts_of(axes, workload)) sizes.emplace_back(batch, context);
+    for (const int64_t context : contexts_of(axes, workload, mode))
+      sizes.emplace_back(batch, context);
   }
   for_devices_and_precisions(axes, [&](Device device, Precision precision) {
     if (fixtures::is_quantized(precision) && !quantizes(workload, mode, device, precision)) return;

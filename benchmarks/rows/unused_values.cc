@@ -36,17 +36,23 @@ std::vector<UsedValue> used_values(const Options& options) {
   return all;
 }
 
-/// The contexts that are too long for a decoder whose rows the filter would choose.
+/// One line for each context that is too long for steps whose rows the filter would choose.
 void add_too_long(const Options& options, const std::string& filter,
                   std::vector<std::string>& lines) {
-  for (const auto& workload : models::workloads()) {
-    const int64_t longest = workload.context.longest;
-    for (const int64_t context : options.axes.contexts) {
-      const std::vector<Row> absent{{.name = workload.name + "/infer" + token("context", context)}};
-      if (longest == 0 || context <= longest || filtered(absent, filter).empty()) continue;
-      lines.push_back("--fathom_context=" + std::to_string(context) + ": no rows of " +
-                      workload.name + ", whose longest context is " + std::to_string(longest));
+  for (const int64_t context : options.axes.contexts) {
+    std::string steps;
+    for (const auto& workload : models::workloads()) {
+      for (const auto mode : models::modes(workload)) {
+        const int64_t longest = longest_context(workload, mode);
+        const std::string step = workload.name + '/' + std::string(name(mode));
+        const std::vector<Row> absent{{.name = step + token("context", context)}};
+        if (longest == 0 || context <= longest || filtered(absent, filter).empty()) continue;
+        steps.append(steps.empty() ? "" : ", ").append(step);
+        steps.append(" (at most ").append(std::to_string(longest)).append(")");
+      }
     }
+    if (steps.empty()) continue;
+    lines.push_back("--fathom_context=" + std::to_string(context) + ": no rows of " + steps);
   }
 }
 
@@ -56,7 +62,7 @@ bool has(const std::vector<Row>& rows, const std::string& token) {
   });
 }
 
-/// Whether a token names the context that all decoders have where none is given.
+/// Whether a token names the context that a step has where none is given.
 bool is_own_context(const std::string& token) {
   return std::ranges::any_of(models::workloads(), [&](const auto& workload) {
     return token == benchmarks::token("context", workload.context.tokens) + '/';

@@ -32,19 +32,14 @@ class ModelTask : public Base {
         step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
     counts_.items = static_cast<double>(options.ranks.size() * options.batch * items);
-    if (!row.content.rate.empty()) {
-      counts_.rates.emplace_back(std::string(row.content.rate),
-                                 *counts_.items * row.content.in(options.mode));
-    }
-    if (options.mode == models::Mode::kInfer && row.content.prefills) {
-      counts_.rates.emplace_back("prefill_tokens_per_second",
-                                 *counts_.items * row.content.in(options.mode));
-    }
-    if (row.context.tokens > 0) {
-      counts_.milliseconds = "decode_ms_per_token";
-      const int64_t context = options.context > 0 ? options.context : row.context.tokens;
-      counts_.counters.emplace_back("context_tokens", static_cast<double>(context));
-    }
+    const int64_t context = options.context > 0 ? options.context : own_context(row, options.mode);
+    const double content = *counts_.items * content_of_item(row, options.mode, context);
+    if (!row.content.rate.empty())
+      counts_.rates.emplace_back(std::string(row.content.rate), content);
+    if (reads_prompt(row, options.mode))
+      counts_.rates.emplace_back("prefill_tokens_per_second", content);
+    if (row.context.decodes) counts_.milliseconds = "decode_ms_per_token";
+    if (context > 0) counts_.counters.emplace_back("context_tokens", static_cast<double>(context));
     const int64_t parameters = row.compiled ? row.parameters : step_.parameter_count();
     if (installed_.distance)
       counts_.counters.emplace_back("distance_to_fp32", *installed_.distance);
@@ -131,6 +126,7 @@ class ModelTask : public Base {
     }
     Counters counters;
     for (std::size_t phase = 0; phase < us.size(); ++phase) {
+      if (us[phase] == 0) continue;  // of other modes
       counters.emplace_back(std::string(models::kPhaseNames[phase]) + "_us",
                             us[phase] / static_cast<double>(steps));
     }

@@ -23,9 +23,10 @@ std::unique_ptr<Workload> made(Scale scale, int64_t tokens) {
                        .heads = 12,
                        .width = 768}
            : Gpt2Sizes{.vocabulary = 64, .positions = 32, .layers = 2, .heads = 4, .width = 32};
-  const int64_t length = full ? tokens : tokens / kShrink;
-  return std::make_unique<Model<Gpt2Net>>(Gpt2Net(sizes), sizes.vocabulary,
-                                          SequenceLengths{length, length}, kRecipe);
+  SequenceLengths lengths{tokens, tokens};
+  if (!full)
+    lengths = {tokens / kShrink, tokens / kShrink, kSmallLengths.prompt, kSmallLengths.generated};
+  return std::make_unique<Model<Gpt2Net>>(Gpt2Net(sizes), sizes.vocabulary, lengths, kRecipe);
 }
 
 }  // namespace

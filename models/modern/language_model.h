@@ -3,6 +3,7 @@
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/module.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "fixtures/text/token_sequences.h"
 #include "models/optimizers.h"
+#include "models/table.h"
 #include "models/transformer_layers.h"
 #include "models/workload.h"
 
@@ -29,6 +31,8 @@ struct AdamWRecipe {
 struct SequenceLengths {
   int64_t training;
   int64_t inference;
+  int64_t prompt = kPromptTokens;  ///< of generation
+  int64_t generated = kGeneratedTokens;
 };
 
 /// A language model on sequences of tokens. Its inference is a prefill: it gives the logits of the
@@ -52,8 +56,11 @@ class LanguageModel : public Workload {
   }
 
   fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
-    const int64_t own = request.training ? tokens_.training : tokens_.inference;
-    const int64_t tokens = request.context > 0 ? request.context : own;
+    int64_t tokens = request.training    ? tokens_.training
+                     : request.generates ? tokens_.prompt
+                                         : tokens_.inference;
+    if (request.context > 0) tokens = request.context;
+    if (request.generates) tokens += tokens_.generated;
     return fixtures::token_sequences({.vocabulary = vocabulary_, .tokens = tokens}, request);
   }
   /// Logits of the token after each sequence.
@@ -61,6 +68,23 @@ class LanguageModel : public Workload {
 
   at::Tensor infer(const fixtures::Batch& batch) override {
     return net_->logits(net_->forward(batch[fixtures::kTokens]).select(1, -1));
+  }
+  /// The decoded tokens are those of the data set, so that steps in all precisions and on all
+  /// kernels decode the same.
+  at::Tensor generate(const fixtures::Batch& batch,
+                      const std::function<void()>& prefilled) override {
+    const at::Tensor& tokens = batch[fixtures::kTokens];
+    const int64_t prompt = tokens.size(1) - tokens_.generated;
+    typename Net::ContainedType::Cache cache;
+    const at::Tensor states = net_->forward(tokens.narrow(1, 0, prompt), &cache);
+    at::Tensor logits = net_->logits(states.select(1, -1));
+    prefilled();
+    reserve(cache, tokens_.generated);
+    for (int64_t place = prompt; place < tokens.size(1); ++place) {
+      advance(cache);
+      logits = net_->logits(net_->decode(tokens.narrow(1, place, 1), cache).select(1, -1));
+    }
+    return logits;
   }
   at::Tensor loss(const fixtures::Batch& batch) override {
     const at::Tensor logits = net_->logits(net_->forward(batch[fixtures::kTokens]));
@@ -100,8 +124,9 @@ class LanguageModel : public Workload {
 
 /// Decodes one token after a sequence. A cache holds what the network keeps of the sequence.
 template <typename Net>
-class Decoder final : public LanguageModel<Net> {
+class Decoder : public LanguageModel<Net> {
  public:
+  using Cache = Net::ContainedType::Cache;
   using LanguageModel<Net>::LanguageModel;
 
   /// {tokens [N, T], next tokens [N, T], the token to decode [N, 1]}. All batches have the first
@@ -118,12 +143,9 @@ class Decoder final : public LanguageModel<Net> {
   }
 
   void prepare_inference(const fixtures::Batch& batch) override {
-    this->net()->forward(batch[fixtures::kTokens], &cache_);
-    advance(cache_);
-    visit_cache(cache_, [&](const std::string& name, at::Tensor& tensor) {
-      tensor = this->net()->register_buffer(name, tensor);
-      cache_bytes_ += static_cast<double>(tensor.nbytes());
-    });
+    Cache cache;
+    this->net()->forward(batch[fixtures::kTokens], &cache);
+    keep(std::move(cache));
     this->net()->decode(batch.back(), cache_);  // chooses the experts that read_in_decoding() names
   }
 
@@ -138,21 +160,38 @@ class Decoder final : public LanguageModel<Net> {
     return this->net()->logits(this->net()->decode(batch.back(), cache_).select(1, -1));
   }
 
+ protected:
+  /// Keeps the cache of the sequences with a place for the next token.
+  void keep(Cache cache) {
+    cache_ = std::move(cache);
+    reserve(cache_, 1);
+    advance(cache_);
+    visit_cache(cache_, [&](const std::string& name, at::Tensor& tensor) {
+      tensor = this->net()->register_buffer(name, tensor);
+      cache_bytes_ += static_cast<double>(tensor.nbytes());
+    });
+  }
+  Cache& cache() { return cache_; }
+  double cache_bytes() const { return cache_bytes_; }
+
  private:
-  Net::ContainedType::Cache cache_;
+  Cache cache_;
   double cache_bytes_ = 0;
 };
+
+constexpr SequenceLengths kSmallLengths{
+    .training = 8, .inference = 16, .prompt = 12, .generated = 4};
 
 /// A model of a network in its published sizes or in small ones.
 template <template <typename> typename Model, typename Net, typename Sizes>
 std::unique_ptr<Workload> language_model(Scale scale, const Sizes& full, const Sizes& small,
-                                         const AdamWRecipe& recipe) {
+                                         const AdamWRecipe& recipe,
+                                         const SequenceLengths& lengths = {.training = 256,
+                                                                           .inference = 512}) {
   const bool is_full = scale == Scale::kFull;
   const Sizes& sizes = is_full ? full : small;
   return std::make_unique<Model<Net>>(Net(sizes), sizes.vocabulary,
-                                      is_full ? SequenceLengths{.training = 256, .inference = 512}
-                                              : SequenceLengths{.training = 8, .inference = 16},
-                                      recipe);
+                                      is_full ? lengths : kSmallLengths, recipe);
 }
 
 }  // namespace fathom::models

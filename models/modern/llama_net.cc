@@ -78,12 +78,12 @@ Residual LlamaBlockImpl::forward(const Residual& in, const ops::RotaryTable& ang
 }
 
 Residual LlamaBlockImpl::decode(const Residual& in, const ops::RotaryTable& angles,
-                                KeysValues& cache) {
+                                KeysValues& cache, const std::optional<at::Tensor>& mask) {
   const auto [x, normal] = attention_norm_(in);
   const auto [queries, own] = projected(normal, angles);
   cache.keys.slice(2, -1).copy_(own.keys);
   cache.values.slice(2, -1).copy_(own.values);
-  return finished(x, attended(queries, cache, /*causal=*/false));
+  return finished(x, attended(queries, cache, /*causal=*/false, mask));
 }
 
 LlamaBlockImpl::Projected LlamaBlockImpl::projected(const at::Tensor& normal,
@@ -96,9 +96,9 @@ LlamaBlockImpl::Projected LlamaBlockImpl::projected(const at::Tensor& normal,
           .own = {.keys = keys.transpose(1, 2), .values = values.transpose(1, 2)}};
 }
 
-at::Tensor LlamaBlockImpl::attended(const at::Tensor& queries, const KeysValues& to,
-                                    bool causal) const {
-  return at::scaled_dot_product_attention(queries, to.keys, to.values, /*attn_mask=*/{},
+at::Tensor LlamaBlockImpl::attended(const at::Tensor& queries, const KeysValues& to, bool causal,
+                                    const std::optional<at::Tensor>& mask) const {
+  return at::scaled_dot_product_attention(queries, to.keys, to.values, mask,
                                           /*dropout_p=*/0, causal, multipliers_.attention,
                                           /*enable_gqa=*/heads_ != kv_heads_);
 }
@@ -133,20 +133,21 @@ ops::RotaryTable LlamaNetImpl::angles(int64_t first, int64_t count) const {
   return {.cos = table_.cos.narrow(0, first, count), .sin = table_.sin.narrow(0, first, count)};
 }
 
-at::Tensor LlamaNetImpl::forward(const at::Tensor& ids, KeyValueCache* kept) {
+at::Tensor LlamaNetImpl::forward(const at::Tensor& ids, KeyValueCache* kept, int64_t first) {
   if (kept != nullptr) kept->resize(blocks_.size());
-  const ops::RotaryTable positions = angles(0, ids.size(1));
+  const ops::RotaryTable positions = angles(first, ids.size(1));
   Residual x{embedded(ids), {}};
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer)
     x = blocks_[layer]->forward(x, positions, kept == nullptr ? nullptr : &(*kept)[layer]);
   return norm_(x).normalised;
 }
 
-at::Tensor LlamaNetImpl::decode(const at::Tensor& ids, KeyValueCache& cache) {
+at::Tensor LlamaNetImpl::decode(const at::Tensor& ids, KeyValueCache& cache,
+                                const std::optional<at::Tensor>& mask) {
   const ops::RotaryTable position = angles(cache.at(0).keys.size(2) - 1, 1);
   Residual x{embedded(ids), {}};
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer)
-    x = blocks_[layer]->decode(x, position, cache[layer]);
+    x = blocks_[layer]->decode(x, position, cache[layer], mask);
   return norm_(x).normalised;
 }
 

@@ -72,8 +72,9 @@ class LlamaBlockImpl : public torch::nn::Module {
   /// [N, kv_heads, T, head_width] in `kept` unless it is null.
   Residual forward(const Residual& in, const ops::RotaryTable& angles, KeysValues* kept);
   /// For the last token of S, states [N, 1, width] to the same. Writes its keys and values at the
-  /// end of `cache` and attends to all S.
-  Residual decode(const Residual& in, const ops::RotaryTable& angles, KeysValues& cache);
+  /// end of `cache` and attends to those of the S that a mask [N, 1, 1, S] shows, or to all.
+  Residual decode(const Residual& in, const ops::RotaryTable& angles, KeysValues& cache,
+                  const std::optional<at::Tensor>& mask);
   /// Empty where it has a gated dense layer.
   const Experts& experts() const { return experts_; }
   Experts& experts() { return experts_; }
@@ -85,7 +86,8 @@ class LlamaBlockImpl : public torch::nn::Module {
   };
   Projected projected(const at::Tensor& normal, const ops::RotaryTable& angles);
   /// Attention of queries [N, H, T, D] to keys and values [N, G, S, D].
-  at::Tensor attended(const at::Tensor& queries, const KeysValues& to, bool causal) const;
+  at::Tensor attended(const at::Tensor& queries, const KeysValues& to, bool causal,
+                      const std::optional<at::Tensor>& mask = {}) const;
   Residual finished(const at::Tensor& x, const at::Tensor& attended);
 
   int64_t heads_;
@@ -112,12 +114,14 @@ class LlamaNetImpl : public torch::nn::Module {
 
   explicit LlamaNetImpl(const LlamaSizes& sizes);
 
-  /// Token ids [N, T] to states [N, T, width]. Stores the keys and values of the tokens in `kept`
-  /// unless it is null.
-  at::Tensor forward(const at::Tensor& ids, KeyValueCache* kept = nullptr);
+  /// Token ids [N, T], the first of which has the position `first`, to states [N, T, width]. Stores
+  /// the keys and values of the tokens in `kept` unless it is null.
+  at::Tensor forward(const at::Tensor& ids, KeyValueCache* kept = nullptr, int64_t first = 0);
   /// The same for the last tokens [N, 1] of sequences whose other tokens are in `cache`. The cache
-  /// has a place for the last token, which this overwrites.
-  at::Tensor decode(const at::Tensor& ids, KeyValueCache& cache);
+  /// has a place for the last token, which this overwrites. A mask, bools [N, 1, 1, S], shows which
+  /// of its S places hold tokens; all do without one.
+  at::Tensor decode(const at::Tensor& ids, KeyValueCache& cache,
+                    const std::optional<at::Tensor>& mask = {});
   /// States [..., width] to logits [..., vocabulary].
   at::Tensor logits(const at::Tensor& states);
   /// The weights that decode() and logits() read as a whole; of experts, those of the last call.

@@ -38,6 +38,9 @@ struct MambaStates {
 /// One element for each layer.
 using MambaCache = std::vector<MambaStates>;
 
+/// Its size does not grow.
+inline void reserve(MambaCache& /*cache*/, int64_t /*count*/) {}
+
 /// Goes on to the next token.
 void advance(MambaCache& cache);
 

@@ -16,6 +16,9 @@ struct LstmGatesCall;
 struct NmsCall;
 struct ResponseNorm;
 struct RoiAlignCall;
+struct ScanCall;
+struct SelectiveScanGradients;
+struct ScanOutputs;
 template <typename S>
 struct LstmGatesBackward;
 template <typename S>
@@ -74,6 +77,9 @@ struct CudaLibrary {
   const char* (*lstm_gates)(const LstmGatesCall& call, const LstmGatesForward<void>& tensors);
   const char* (*lstm_gates_backward)(const LstmGatesCall& call,
                                      const LstmGatesBackward<void>& tensors);
+  // See selective_scan.h.
+  const char* (*selective_scan)(const ScanCall& call, const ScanOutputs& out);
+  const char* (*selective_scan_backward)(const ScanCall& call, const SelectiveScanGradients& out);
   // See fused_clip.h.
   const char* (*fused_clip)(const FusedClip& call);
   // See fused_update.h.

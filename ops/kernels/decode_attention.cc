@@ -3,16 +3,24 @@
 #include <ATen/Dispatch.h>
 #include <ATen/OpMathType.h>
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
 #include "ops/core/buffer.h"
+#include "ops/kernels/idle_threads.h"
 #include "ops/kernels/lanes.h"
 #include "ops/kernels/lstm_gates_rule.h"  // exponential()
 #include "ops/kernels/vector_clones.h"
@@ -41,7 +49,8 @@ struct Head {
   const T* query;  ///< scaled
   Rows<S> keys;
   Rows<S> values;
-  int64_t count;  ///< of keys
+  const T* added;  ///< to the scores of the keys; null: 0
+  int64_t count;   ///< of keys
   int64_t width;
 };
 
@@ -143,8 +152,13 @@ FATHOM_VECTOR_CLONES void run_heads(Head<T, S> head, int64_t queries, T* scores,
     }
   }
   std::fill(y, y + queries * head.width, T{0});
+  if (count == 0) return;
   for (int64_t i = 0; i < queries; ++i) {
     T* shares = scores + i * count;
+    if (head.added != nullptr) {
+      FATHOM_INDEPENDENT
+      for (int64_t key = 0; key < count; ++key) shares[key] += head.added[key];
+    }
     const T largest = *std::max_element(shares, shares + count);
     FATHOM_INDEPENDENT
     for (int64_t key = 0; key < count; ++key) shares[key] = exponential(shares[key] - largest);
@@ -160,57 +174,129 @@ FATHOM_VECTOR_CLONES void run_heads(Head<T, S> head, int64_t queries, T* scores,
   }
 }
 
-bool has_kernel(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+/// The keys of a sequence from the first to the last that its mask shows.
+struct Shown {
+  int64_t first;
+  int64_t count;
+};
+
+/// For a mask [N, S] of what is added to the scores; all S keys of N sequences without one.
+template <typename T>
+std::vector<Shown> shown_keys(const T* mask, int64_t sequences, int64_t keys) {
+  std::vector<Shown> all(static_cast<std::size_t>(sequences), {.first = 0, .count = keys});
+  if (mask == nullptr) return all;
+  constexpr T kHidden = -std::numeric_limits<T>::infinity();
+  for (auto& [first, count] : all) {
+    while (count > 0 && mask[count - 1] == kHidden) --count;
+    while (first < count && mask[first] == kHidden) ++first;
+    count -= first;
+    mask += keys;
+  }
+  return all;
+}
+
+/// Threads for keys of `width` elements each.
+int64_t threads_for(const std::vector<Shown>& shown, int64_t width) {
+  int64_t elements = 0;
+  for (const auto& one : shown) elements += one.count * width;
+  return std::clamp<int64_t>(elements / kGrain, 1, at::get_num_threads());
+}
+
+/// Whether a mask hides keys of whole sequences.
+bool masks_sequences(const at::Tensor& mask, const at::Tensor& q, const at::Tensor& k) {
+  return (mask.scalar_type() == at::kBool || mask.scalar_type() == q.scalar_type()) &&
+         mask.dim() == 4 && (mask.size(0) == 1 || mask.size(0) == q.size(0)) && mask.size(1) == 1 &&
+         mask.size(2) == 1 && mask.size(3) == k.size(2);
+}
+
+/// A mask as what is added to the scores, [N, S]; undefined where there is none.
+at::Tensor added_to_scores(const std::optional<at::Tensor>& mask, int64_t sequences,
+                           at::ScalarType type) {
+  if (!mask) return {};
+  constexpr double kHidden = -std::numeric_limits<double>::infinity();
+  const at::Tensor added =
+      mask->scalar_type() == at::kBool ? at::where(*mask, 0.0, kHidden).to(type) : mask->to(type);
+  return added.expand({sequences, 1, 1, -1}).contiguous();
+}
+
+bool has_kernel(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                const std::optional<at::Tensor>& mask) {
   return q.is_cpu() && q.dim() == 4 && q.size(2) == 1 && q.size(0) == k.size(0) &&
-         q.size(1) % k.size(1) == 0 && q.size(3) == k.size(3) && k.size(2) > 0 &&
-         k.sizes() == v.sizes() && element(q.scalar_type()) && k.scalar_type() == q.scalar_type() &&
+         (!mask || masks_sequences(*mask, q, k)) && q.size(1) % k.size(1) == 0 &&
+         q.size(3) == k.size(3) && k.size(2) > 0 && k.sizes() == v.sizes() &&
+         element(q.scalar_type()) && k.scalar_type() == q.scalar_type() &&
          v.scalar_type() == q.scalar_type();
 }
 
 }  // namespace
 
+at::Tensor mask_of_lengths(const std::vector<int64_t>& lengths, int64_t keys) {
+  return at::arange(keys) >= keys - at::tensor(lengths).view({-1, 1, 1, 1});
+}
+
+std::vector<int64_t> lengths_of_mask(const at::Tensor& mask) {
+  if (mask.dim() != 4 || mask.size(1) != 1 || mask.size(2) != 1) return {};
+  const at::Tensor here = mask.cpu();
+  const at::Tensor shown = here.scalar_type() == at::kBool ? here : here.isneginf().logical_not();
+  const at::Tensor counts = shown.sum({1, 2, 3});
+  const auto* first = counts.const_data_ptr<int64_t>();
+  std::vector<int64_t> lengths(first, first + counts.numel());
+  const bool at_the_end = shown.equal(mask_of_lengths(lengths, mask.size(3)));
+  return at_the_end && !shown.all().item<bool>() ? lengths : std::vector<int64_t>();
+}
+
 at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            std::optional<double> scale) {
-  if (!has_kernel(q, k, v))
-    return at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, /*dropout_p=*/0,
-                                            /*is_causal=*/false, scale,
-                                            /*enable_gqa=*/q.size(1) != k.size(1));
+                            std::optional<double> scale, const std::optional<at::Tensor>& mask) {
+  if (!has_kernel(q, k, v, mask))
+    return at::scaled_dot_product_attention(q, k, v, mask, /*dropout_p=*/0, /*is_causal=*/false,
+                                            scale, /*enable_gqa=*/q.size(1) != k.size(1));
   const at::Tensor keys = k.stride(3) == 1 ? k : k.contiguous();
   const at::Tensor values = v.stride(3) == 1 ? v : v.contiguous();
   const at::Tensor queries = q.contiguous();
+  const int64_t sequences = q.size(0);
   const int64_t groups = k.size(1);
   const int64_t heads = q.size(1) / groups;  // of a group
-  const int64_t count = k.size(2);
   const int64_t width = q.size(3);
   at::Tensor y = at::empty(q.sizes(), q.options());
-  const int64_t grain = std::max<int64_t>(kGrain / (count * std::max<int64_t>(width, 1)), 1);
+  const at::Tensor added = added_to_scores(mask, sequences, at::toOpMathType(q.scalar_type()));
   AT_DISPATCH_FLOATING_TYPES_AND2(
       at::kHalf, at::kBFloat16, q.scalar_type(), "decode_attention", [&] {
         using T = at::opmath_type<scalar_t>;
         const T factor = static_cast<T>(scale.value_or(1 / std::sqrt(static_cast<double>(width))));
+        const T* const masks = added.defined() ? added.const_data_ptr<T>() : nullptr;
+        const std::vector<Shown> shown = shown_keys(masks, sequences, k.size(2));
+        std::vector<int64_t> longest_first(shown.size());
+        std::iota(longest_first.begin(), longest_first.end(), 0);
+        std::ranges::stable_sort(longest_first, std::ranges::greater{},
+                                 [&](int64_t n) { return shown[n].count; });
         const auto rows = [&](const at::Tensor& of, int64_t n, int64_t group) -> Rows<scalar_t> {
-          return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + group * of.stride(1),
+          return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + group * of.stride(1) +
+                      shown[n].first * of.stride(2),
                   of.stride(2)};
         };
         const auto* from = queries.const_data_ptr<scalar_t>();
         auto* to = y.mutable_data_ptr<scalar_t>();
         const int64_t elements = heads * width;  // of a group's queries
-        at::parallel_for(0, q.size(0) * groups, grain, [&](int64_t begin, int64_t end) {
+        run_on_idle_threads(threads_for(shown, groups * width), sequences * groups, [&](int64_t i) {
+          const int64_t n = longest_first[i / groups];
+          const int64_t group = i % groups;
+          const auto [first, count] = shown[n];
           std::vector<T> query(static_cast<std::size_t>(elements));
           std::vector<T> result(static_cast<std::size_t>(elements));
           std::vector<T> scores(static_cast<std::size_t>(heads * count));
-          for (int64_t i = begin; i < end; ++i) {
-            std::transform(from + i * elements, from + (i + 1) * elements, query.begin(),
-                           [factor](scalar_t element) { return static_cast<T>(element) * factor; });
-            run_heads(Head<T, scalar_t>{.query = query.data(),
-                                        .keys = rows(keys, i / groups, i % groups),
-                                        .values = rows(values, i / groups, i % groups),
-                                        .count = count,
-                                        .width = width},
-                      heads, scores.data(), result.data());
-            std::transform(result.begin(), result.end(), to + i * elements,
-                           [](T element) { return static_cast<scalar_t>(element); });
-          }
+          const int64_t place = (n * groups + group) * elements;
+          std::transform(from + place, from + place + elements, query.begin(),
+                         [factor](scalar_t element) { return static_cast<T>(element) * factor; });
+          run_heads(
+              Head<T, scalar_t>{.query = query.data(),
+                                .keys = rows(keys, n, group),
+                                .values = rows(values, n, group),
+                                .added = masks == nullptr ? nullptr : masks + n * k.size(2) + first,
+                                .count = count,
+                                .width = width},
+              heads, scores.data(), result.data());
+          std::transform(result.begin(), result.end(), to + place,
+                         [](T element) { return static_cast<scalar_t>(element); });
         });
       });
   return y;

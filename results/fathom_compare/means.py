@@ -6,7 +6,7 @@ from fathom_compare.interval import geometric_mean
 from fathom_compare.selection import by_setting, ends, in_figures
 from fathom_runs.words import factor
 
-MODES = {"train": "training", "infer": "inference"}
+MODES = {"train": "training", "infer": "inference", "generate": "generation"}
 
 
 def means(comparison):

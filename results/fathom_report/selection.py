@@ -3,7 +3,7 @@
 import pandas as pd
 
 from fathom_runs.catalogue import FRAMEWORK
-from fathom_runs.names import TORCH, TORCH_PACKED, step_of
+from fathom_runs.names import MODES, TORCH, TORCH_PACKED, step_of
 from fathom_runs.precisions import FP32
 from fathom_runs.steps import CALLS, step_sums
 from fathom_runs.words import plural
@@ -60,7 +60,7 @@ def usual_batch(table, catalogue):
 def by_workload(steps):
     """The steps, those of one workload together. A resumed run has them in another order."""
     order = {workload: place for place, workload in enumerate(dict.fromkeys(steps.workload))}
-    place = steps.workload.map(order) + 0.5 * (steps["mode"] == "infer")
+    place = steps.workload.map(order) + steps["mode"].map(MODES.index) / len(MODES)
     return steps.loc[place.sort_values(kind="stable").index]
 
 

@@ -1,6 +1,6 @@
 """Parses the names of rows."""
 
-MODES = ("train", "infer")
+MODES = ("train", "infer", "generate")
 CONTEXT = (
     ", context "  # between a decoder and the tokens in its cache, which are not its own number
 )

@@ -175,7 +175,7 @@ TEST(Rows, HaveUniqueNamesOfLegalTokens) {
   Options options =
       parsed({"--fathom_precision=fp32,bf16", "--fathom_batch=1,2", "--fathom_cache=hot,cold"});
   const std::regex model(
-      "[a-z0-9_]+/(train|infer)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
+      "[a-z0-9_]+/(train|infer|generate)/device:(cpu|cuda)/threads:[0-9]+/batch:[0-9]+"
       "/precision:(fp32|tf32|bf16|fp16)/backend:torch");
   const std::regex op(
       "op/[a-z0-9_]+/[a-z0-9_]+/[A-Za-z0-9_-]+/"
@@ -271,7 +271,7 @@ TEST(UnusedValues, AreNotThoseThatTheFilterIsAbout) {
           .empty());
 }
 
-TEST(Contexts, AreInTheNamesOfDecodersWhereTheyAreNotTheirOwn) {
+TEST(Contexts, AreInTheNamesOfInferenceWhereTheyAreNotItsOwn) {
   const std::vector<std::string> contexts{"--fathom_device=cpu", "--fathom_threads=1",
                                           "--fathom_context=512,1023,4096"};
   const auto all = make_rows(parsed(contexts));
@@ -279,10 +279,14 @@ TEST(Contexts, AreInTheNamesOfDecodersWhereTheyAreNotTheirOwn) {
   EXPECT_EQ(count("^llama_decode/infer/.*/batch:4/precision:"), 1U);
   EXPECT_EQ(count("^llama_decode/infer/.*/batch:4/context:(1023|4096)/precision:"), 2U);
   EXPECT_EQ(count("^gpt2_decode/infer/"), 2U);
-  EXPECT_EQ(count("^llama/infer/"), 1U);
-  EXPECT_EQ(unused(contexts, "gpt2"),
-            std::vector<std::string>{"--fathom_context=4096: no rows of gpt2_decode, whose longest "
-                                     "context is 1023"});
+  EXPECT_EQ(count("^llama/infer/"), 3U);
+  EXPECT_EQ(count("^llama/generate/.*/context:1023/"), 1U);
+  EXPECT_EQ(count("^llama/train/"), 1U);
+  EXPECT_EQ(unused(contexts, "^gpt2/"),
+            (std::vector<std::string>{
+                "--fathom_context=1023: no rows of gpt2/generate (at most 896)",
+                "--fathom_context=4096: no rows of gpt2/infer (at most 1024), gpt2/generate (at "
+                "most 896)"}));
   EXPECT_TRUE(unused(contexts, "^llama_decode").empty());
 }
 

@@ -30,8 +30,9 @@ const std::set<std::string> kTbds{"a3c", "deepspeech2", "faster_rcnn", "inceptio
                                   "nmt", "resnet50",    "transformer", "wgan"};
 
 const std::set<std::string> kLanguageModels{
-    "gpt2", "gpt2_decode", "llama", "llama_decode", "llama_1b",    "llama_1b_decode",
-    "moe",  "moe_decode",  "moe_6", "mamba",        "mamba_decode"};
+    "gpt2",     "gpt2_decode",     "llama", "llama_decode", "llama_ragged_decode",
+    "llama_1b", "llama_1b_decode", "moe",   "moe_decode",   "moe_6",
+    "mamba",    "mamba_decode"};
 
 std::set<std::string> all_workloads() {
   std::set<std::string> names{"gpt2_decode"};
@@ -67,7 +68,7 @@ TEST_P(EveryStudy, RunsEachRowOnceAndItsWorkloads) {
   EXPECT_EQ(workloads, GetParam().workloads);
 }
 
-TEST(ModernStudy, DecodesAtOtherBatchesAndContexts) {
+TEST(ModernStudy, InfersAtOtherBatchesAndContexts) {
   const auto all = make_rows(parsed({"--fathom_study=modern", "--fathom_device=cpu",
                                      "--fathom_threads=1,2", "--benchmark_out=run.json"}));
   std::set<std::string> names;
@@ -82,7 +83,11 @@ TEST(ModernStudy, DecodesAtOtherBatchesAndContexts) {
   EXPECT_EQ(count("^llama_decode/infer/.*torch"), 9U);
   EXPECT_EQ(count("^llama_decode/infer/.*/batch:16/context:2048/.*torch"), 1U);
   EXPECT_EQ(count("^gpt2_decode/infer/.*torch"), 3U) << "its longest context is 1,023";
-  EXPECT_EQ(count("^(llama|moe|mamba)/.*context"), 0U);
+  EXPECT_EQ(count("^llama_ragged_decode/.*torch"), 1U);
+  EXPECT_EQ(count("^llama/infer/.*/batch:1/context:2048/.*torch"), 1U);
+  EXPECT_EQ(count("^gpt2/infer/.*torch"), 3U) << "its longest prompt is 1,024";
+  EXPECT_EQ(count("^llama/generate/.*torch"), 1U);
+  EXPECT_EQ(count("/generate/.*tuned"), 0U);
   EXPECT_EQ(count("^llama_decode/infer/.*tuned"), 1U);
   EXPECT_GT(count("^op/selective_scan/mamba/"), 0U);
 }

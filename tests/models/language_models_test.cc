@@ -139,6 +139,7 @@ TYPED_TEST(LanguageModels, DecodeWithACacheWhatTheWholeSequenceGives) {
   typename TypeParam::Net::ContainedType::Cache cache;
   net->forward(ids.slice(1, 0, 12), &cache);
   ASSERT_EQ(cache.size(), 3U);
+  reserve(cache, 8);
   for (int64_t last = 12; last < 20; ++last) {
     advance(cache);
     const at::Tensor state = net->decode(ids.slice(1, last, last + 1), cache);
@@ -188,6 +189,31 @@ TYPED_TEST(LanguageModels, DecodeAfterAnotherNumberOfTokens) {
   if (keys != nullptr) {
     EXPECT_EQ(keys->size(2), 6);
   }
+}
+
+TYPED_TEST(LanguageModels, GenerateTheLogitsOfTheWholeSequence) {
+  const auto model = this->row().make(Scale::kSmall);
+  auto* net = model->module().template as<typename TypeParam::Net>();
+  net->to(at::kDouble);
+  const auto batch =
+      model->batches({.batch = 3, .seed = 2, .training = false, .generates = true}).batches[0];
+  const at::Tensor& ids = batch[fixtures::kTokens];
+  EXPECT_EQ(ids.size(1), 12 + 4);
+  const torch::NoGradGuard no_grad;
+  const at::Tensor whole = net->logits(net->forward(ids)).select(1, -1);
+  int prefills = 0;
+  const at::Tensor found = model->generate(batch, [&] { ++prefills; });
+  EXPECT_LT(largest_difference(found, whole), 1e-12);
+  EXPECT_EQ(prefills, 1);
+}
+
+TYPED_TEST(LanguageModels, HaveThePhasesOfGeneration) {
+  Step step(this->row(),
+            {.mode = Mode::kGenerate, .batch = 2, .context = 7, .scale = Scale::kSmall});
+  EXPECT_EQ(step.batches()[0][fixtures::kTokens].sizes(), (std::vector<int64_t>{2, 7 + 4}));
+  std::vector<Phase> phases;
+  step.run([&](Phase phase) { phases.push_back(phase); });
+  EXPECT_EQ(phases, (std::vector{Phase::kPrefill, Phase::kDecode}));
 }
 
 TYPED_TEST(LanguageModels, InferTheLogitsOfTheNextTokenOnly) {

@@ -1,4 +1,5 @@
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
@@ -7,8 +8,10 @@
 #include <map>
 #include <numbers>
 #include <string>
+#include <vector>
 
 #include "fixtures/machine/device.h"
+#include "fixtures/text/token_sequences.h"
 #include "models/modern/llama_net.h"
 #include "models/modern/parallel_fill.h"
 #include "models/table.h"
@@ -84,6 +87,28 @@ TEST(Llama, DecaysAllWeights) {
     const at::Tensor expected = before[parameter.key()] * (1 - 3e-3 * 0.01);
     EXPECT_LT(largest_difference(parameter->detach(), expected), 1e-7) << parameter.key();
   }
+}
+
+/// Positions matter only relative to each other, so that a sequence may start anywhere.
+TEST(RaggedDecoder, GivesEachSequencesOwnLogits) {
+  const auto decoder = workload("llama_ragged_decode").make(Scale::kSmall);
+  auto* net = decoder->module().as<LlamaNet>();
+  const auto batch = decoder->batches({.batch = 5, .seed = 2, .training = false}).batches[0];
+  const at::Tensor& tokens = batch[fixtures::kTokens];
+  ASSERT_EQ(tokens.sizes(), (std::vector<int64_t>{5, 16}));
+  const torch::NoGradGuard no_grad;
+  decoder->prepare_inference(batch);
+  const at::Tensor found = decoder->infer(batch);
+  const std::array<int64_t, 5> lengths{1, 2, 4, 16, 1};
+  for (int64_t n = 0; n < 5; ++n) {
+    const at::Tensor own = tokens[n].slice(0, 16 - lengths.at(static_cast<std::size_t>(n)));
+    const at::Tensor ids = at::cat({own, batch.back()[n]}).unsqueeze(0);
+    const at::Tensor expected = net->logits(net->forward(ids)).select(1, -1)[0];
+    EXPECT_LT(largest_difference(found[n], expected), 1e-5) << n;
+  }
+  const auto bytes = decoder->infer_bytes();
+  const double layers_heads_width = 2 * 2 * 2 * 8 * 4;  // keys and values; layers, heads, floats
+  EXPECT_NEAR(bytes->cache, layers_heads_width * (2 + 3 + 5 + 17 + 2), 1);
 }
 
 }  // namespace

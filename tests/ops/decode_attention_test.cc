@@ -4,25 +4,32 @@
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/randn_like.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
 
 #include "fixtures/machine/device.h"
 
 namespace fathom::ops {
 namespace {
 
-/// Largest error against softmax(q · kᵀ / sqrt(D)) · v in float64. Heads of q may share keys.
-double error(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
+/// Largest error against softmax(q · kᵀ / sqrt(D) + mask) · v in float64. Heads of q may share
+/// keys.
+double error(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+             const std::optional<at::Tensor>& mask = {}) {
   const auto heads = [&](const at::Tensor& tensor) {
     const at::Tensor all = tensor.repeat_interleave(q.size(1) / tensor.size(1), 1);
     return all.to(at::kDouble).flatten(0, 1);  // [N * H, positions, D]
   };
-  const at::Tensor scores =
+  at::Tensor scores =
       at::bmm(heads(q), heads(k).transpose(1, 2)) / std::sqrt(static_cast<double>(q.size(3)));
+  if (mask) scores += mask->expand({q.size(0), q.size(1), 1, k.size(2)}).flatten(0, 1);
   const at::Tensor expected = at::bmm(scores.softmax(2), heads(v)).view(q.sizes());
-  const at::Tensor found = decode_attention(q, k, v);
+  const at::Tensor found = decode_attention(q, k, v, /*scale=*/{}, mask);
   EXPECT_EQ(found.scalar_type(), q.scalar_type());
   return (found.to(at::kDouble) - expected).abs().max().item<double>();
 }
@@ -72,6 +79,46 @@ TEST(DecodeAttention, DoesNotOverflow) {
   at::manual_seed(3);
   const at::Tensor k = at::randn({1, 2, 9, 8}) * 100;
   EXPECT_LT(error(at::randn({1, 2, 1, 8}) * 10, k, at::randn_like(k)), 1e-3);
+}
+
+/// Keys outside a sequence may hold anything.
+TEST(DecodeAttention, ReadsASequenceUpToItsLength) {
+  at::manual_seed(3);
+  const at::Tensor q = at::randn({3, 6, 1, 24});
+  const at::Tensor k = at::randn({3, 2, 97, 24});
+  const at::Tensor v = at::randn_like(k);
+  const at::Tensor shown = mask_of_lengths({1, 97, 40}, 97);
+  const at::Tensor expected = decode_attention(q, k, v, /*scale=*/{}, shown);
+  k[2].slice(1, 0, 97 - 40).fill_(std::numeric_limits<float>::quiet_NaN());
+  for (const int threads : {1, 2}) {
+    fixtures::set_threads(threads);
+    EXPECT_TRUE(decode_attention(q, k, v, /*scale=*/{}, shown).equal(expected));
+  }
+  const at::Tensor alone = decode_attention(q.slice(0, 2), k.slice(0, 2).slice(2, 97 - 40),
+                                            v.slice(0, 2).slice(2, 97 - 40));
+  EXPECT_TRUE(expected.slice(0, 2).equal(alone));
+}
+
+TEST(DecodeAttention, AddsAMaskToTheScores) {
+  at::manual_seed(3);
+  const at::Tensor k = at::randn({2, 3, 21, 8});
+  at::Tensor mask = at::randn({2, 1, 1, 21});
+  mask.slice(3, 0, 4).fill_(-std::numeric_limits<float>::infinity());
+  mask.slice(3, 9, 11).fill_(-std::numeric_limits<float>::infinity());
+  EXPECT_LT(error(at::randn({2, 3, 1, 8}), k, at::randn_like(k), mask), 1e-5);
+  EXPECT_LT(error(at::randn({2, 3, 1, 8}), k, at::randn_like(k), mask.slice(0, 1)), 1e-5);
+}
+
+TEST(DecodeAttention, KnowsTheLengthsOfAMask) {
+  const std::vector<int64_t> lengths{3, 7, 1};
+  const at::Tensor mask = mask_of_lengths(lengths, 7);
+  EXPECT_EQ(lengths_of_mask(mask), lengths);
+  const at::Tensor added =
+      at::zeros({3, 1, 1, 7})
+          .masked_fill(mask.logical_not(), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(lengths_of_mask(added), lengths);
+  EXPECT_TRUE(lengths_of_mask(mask.flip(3)).empty());
+  EXPECT_TRUE(lengths_of_mask(mask_of_lengths({7, 7}, 7)).empty());
 }
 
 TEST(DecodeAttention, LeavesSeveralQueriesToLibTorch) {

@@ -23,7 +23,7 @@ MOVES = ("all_gather", "reduce_scatter", "broadcast")
 CPU_PRECISIONS = "fp32,bf16,fp16,int8,int8w,int4w,q8_0,q4_0"
 VENDORS = {"onednn", "torch_packed"}  # some builds lack them, some CPUs their 16-bit rows
 RECURRENT = {"gru", "gru_cell", "lstm", "lstm_cell"}  # which oneDNN lacks in fp16
-AXES = (r"^\w+/(train|infer)/", r"precision:(\w+)", r"backend:(\w+)")  # what braces hold
+AXES = (r"^\w+/(train|infer|generate)/", r"precision:(\w+)", r"backend:(\w+)")  # what braces hold
 
 
 @functools.cache

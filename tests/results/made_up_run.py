@@ -146,13 +146,38 @@ def decoding(workload, contexts=(512, 1024, 4096), batch=4):
     rows = []
     for tokens in contexts:
         us = 40e3 + GROWTH[workload] * (tokens / 512 - 1)
-        name = step_name(workload, "infer", threads=2, batch=batch)
-        if tokens != 512:
-            name = name.replace("/precision", f"/context:{tokens}/precision")
+        name = with_context(step_name(workload, "infer", threads=2, batch=batch), tokens)
         cache = 1e6 * batch * (tokens if GROWTH[workload] else 3)
         fields = {"context_tokens": tokens, "weight_bytes": 2e9, "cache_bytes": cache}
+        fields |= {"params": 5e8, "flops_per_step": 1e9 * batch}
         rows.append(row(name, us, decode_ms_per_token=us / 1e3, **fields))
     return rows
+
+
+def prompts(workload="llama", contexts=(128, 512, 1024), batch=4):
+    """Prompts of a network with 500 million parameters: 2.5 ms for each token of 1 GFLOP, and 20 ms."""
+    rows = []
+    for tokens in contexts:
+        name = with_context(step_name(workload, "infer", threads=2, batch=batch), tokens)
+        fields = {"context_tokens": tokens, "params": 5e8, "flops_per_step": 1e9 * batch * tokens}
+        rows.append(row(name, 20e3 + 2.5e3 * batch * tokens, **fields))
+    return rows
+
+
+def generation(us, workload="llama", batch=4):
+    """A step that reads a prompt of 512 tokens and decodes 128."""
+    name = step_name(workload, "generate", threads=2, batch=batch)
+    return [row(name, us, context_tokens=512, params=5e8, flops_per_step=6.4e11 * batch)]
+
+
+def with_context(name, tokens):
+    """The name of a step of so many tokens, whose own number is 512."""
+    return name if tokens == 512 else name.replace("/precision", f"/context:{tokens}/precision")
+
+
+def language_model():
+    """A network's decoding, prompts and generation."""
+    return [*decoding("llama_decode"), *prompts(), *generation(10e6)]
 
 
 def memory_fields(scale=1, mode="train"):

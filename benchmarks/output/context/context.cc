@@ -28,7 +28,7 @@ namespace fathom::benchmarks {
 namespace {
 
 /// Version of the results' format; docs/results.md has the rule by which it changes.
-constexpr const char* kSchema = "1.4";
+constexpr const char* kSchema = "1.5";
 
 /// The word after the first `marker` that a digit follows.
 std::string version_after(const std::string& text, const std::string& marker) {

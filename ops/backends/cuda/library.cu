@@ -15,6 +15,7 @@
 #include "ops/kernels/cuda/lstm_gates.h"
 #include "ops/kernels/cuda/nms.h"
 #include "ops/kernels/cuda/roi_align.h"
+#include "ops/kernels/cuda/selective_scan.h"
 
 namespace fathom::ops {
 namespace {
@@ -193,6 +194,8 @@ extern "C" const fathom::ops::CudaLibrary* fathom_cuda_library() {
       .roi_align_backward = fathom::ops::roi_align_backward,
       .lstm_gates = fathom::ops::lstm_gates,
       .lstm_gates_backward = fathom::ops::lstm_gates_backward,
+      .selective_scan = fathom::ops::selective_scan,
+      .selective_scan_backward = fathom::ops::selective_scan_backward,
       .fused_clip = fathom::ops::fused_clip,
       .fused_update = fathom::ops::fused_update,
       .capture_graphs = fathom::ops::capture_graphs,

@@ -40,12 +40,12 @@ std::optional<Results> few_rows_mm(Arguments in, KeptPointer& /*kept*/) {
 std::optional<Results> one_query(Arguments in, KeptPointer& /*kept*/) {
   const at::Tensor& q = in[0].toTensor();
   if (at::GradMode::is_enabled() || q.dim() != 4 || q.size(2) != 1 || in[3].toDouble() != 0 ||
-      in[4].toBool() || given(in[5]) || q.scalar_type() != at::kFloat) {
+      in[4].toBool() || q.scalar_type() != at::kFloat) {
     return {};
   }
-  return Results{
-      decode_attention(q, in[1].toTensor(), in[2].toTensor(), in[6].toOptional<double>()),
-      at::empty({0}, q.options())};  // the gradient's, which is not wanted
+  return Results{decode_attention(q, in[1].toTensor(), in[2].toTensor(), in[6].toOptional<double>(),
+                                  in[5].toOptional<at::Tensor>()),
+                 at::empty({0}, q.options())};  // the gradient's, which is not wanted
 }
 
 }  // namespace

@@ -11,11 +11,11 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <atomic>
 #include <vector>
 
 #include "ops/core/autograd/custom_function.h"
 #include "ops/core/buffer.h"
+#include "ops/kernels/idle_threads.h"
 #include "ops/kernels/skinny_linear.h"
 
 namespace fathom::ops {
@@ -47,22 +47,17 @@ std::vector<Group> groups_of(const at::Tensor& offsets) {
   return groups;
 }
 
-/// Calls run(group, begin, end) for parts of `extent` of each group, on all threads. The threads
-/// take parts as they come: groups differ in size.
+/// Calls run(group, begin, end) for parts of `extent` of each group, on all threads.
 template <typename Run>
 void for_parts(const std::vector<Group>& groups, int64_t extent, const Run& run) {
   const int64_t parts = (extent + kPart - 1) / kPart;
   const int64_t tasks = std::ssize(groups) * parts;
-  std::atomic<int64_t> next{0};
-  const int64_t threads = std::min<int64_t>(at::get_num_threads(), tasks);
   const bool inference = c10::InferenceMode::is_enabled();
-  at::parallel_for(0, threads, 1, [&](int64_t /*begin*/, int64_t /*end*/) {
+  run_on_idle_threads(at::get_num_threads(), tasks, [&](int64_t task) {
     const c10::InferenceMode mode(inference);  // turns gradients on where it is off
     const c10::NoGradGuard no_grad;
-    for (int64_t task = next++; task < tasks; task = next++) {
-      const int64_t first = task % parts * kPart;
-      run(groups[static_cast<std::size_t>(task / parts)], first, std::min(first + kPart, extent));
-    }
+    const int64_t first = task % parts * kPart;
+    run(groups[static_cast<std::size_t>(task / parts)], first, std::min(first + kPart, extent));
   });
 }
 

@@ -14,6 +14,7 @@
 #include "ops/core/autograd/custom_function.h"
 #include "ops/core/buffer.h"
 #include "ops/kernels/sequence/selective_scan_cpu.h"
+#include "ops/kernels/sequence/selective_scan_cuda.h"
 
 namespace fathom::ops {
 namespace {
@@ -22,25 +23,32 @@ std::vector<c10::IValue> shown_scan(const ScanInputs& in, const at::Tensor& stat
   return {in.u, in.b, state.defined()};
 }
 
-/// The inputs with channels and states in `type`, and what is given for each position in that of u.
-ScanInputs in_types(const ScanInputs& in, at::ScalarType type) {
+/// The inputs as kernels read them: rows of channels in the type of u, all else contiguous in the
+/// type to compute in, `a` as [S, C].
+ScanInputs for_kernels(const ScanInputs& in) {
   const at::ScalarType given = in.u.scalar_type();
-  return {.u = in.u,
-          .delta = in.delta.to(given),
-          .a = in.a.to(type),
-          .b = in.b.to(given),
-          .c = in.c.to(given),
-          .d = in.d.to(type),
-          .z = in.z.to(given),
-          .delta_bias = in.delta_bias.to(type)};
+  const auto rows = [given](const at::Tensor& x) {
+    return x.stride(2) == 1 ? x.to(given) : x.to(given).contiguous();
+  };
+  const auto computed = [type = at::toOpMathType(given)](const at::Tensor& x) {
+    return x.to(type).contiguous();
+  };
+  return {.u = rows(in.u),
+          .delta = rows(in.delta),
+          .a = computed(in.a.t()),
+          .b = computed(in.b),
+          .c = computed(in.c),
+          .d = computed(in.d),
+          .z = rows(in.z),
+          .delta_bias = computed(in.delta_bias)};
 }
 
 ScanResult composed_scan(const ScanInputs& in, const at::Tensor& state) {
-  const at::ScalarType type = in.a.scalar_type();
+  const at::ScalarType type = at::toOpMathType(in.u.scalar_type());
   const at::Tensor u = in.u.to(type);
   const at::Tensor z = in.z.to(type);
-  const at::Tensor steps = at::softplus(in.delta.to(type) + in.delta_bias);
-  const at::Tensor rates = in.a.t();  // [S, C]
+  const at::Tensor steps = at::softplus(in.delta.to(type) + in.delta_bias.to(type));
+  const at::Tensor rates = in.a.t().to(type);  // [S, C]
   const auto position = [](const at::Tensor& x) { return x.unbind(1); };
   const auto sizes = position(steps.unsqueeze(2));  // [N, 1, C] each
   const auto driven = position((steps * u).unsqueeze(2));
@@ -53,7 +61,7 @@ ScanResult composed_scan(const ScanInputs& in, const at::Tensor& state) {
     h = (sizes[t] * rates).exp() * h + driven[t] * into[t];
     read.push_back((h * out[t]).sum(1));
   }
-  const at::Tensor y = (at::stack(read, 1) + u * in.d) * at::silu(z);
+  const at::Tensor y = (at::stack(read, 1) + u * in.d.to(type)) * at::silu(z);
   return {.y = y.to(in.u.scalar_type()), .state = h};
 }
 
@@ -67,7 +75,8 @@ CustomFunction::List scan_gradients(const CustomFunction::Request& request) {
                       .d = saved[5],
                       .z = saved[6],
                       .delta_bias = saved[7]};
-  const ScanInputs dx = selective_scan_backward_cpu(in, saved[8], request.gradients[0]);
+  const auto backward = in.u.is_cpu() ? selective_scan_backward_cpu : selective_scan_backward_cuda;
+  const ScanInputs dx = backward(in, saved[8], request.gradients[0]);
   return {dx.u, dx.delta, dx.a, dx.b, dx.c, dx.d, dx.z, dx.delta_bias};
 }
 
@@ -75,22 +84,24 @@ CustomFunction::List scan_gradients(const CustomFunction::Request& request) {
 
 ScanResult selective_scan(const ScanInputs& in, const at::Tensor& state) {
   RECORD_USER_SCOPE_WITH_INPUTS("op:selective_scan", shown_scan(in, state));
-  return composed_scan(in_types(in, at::toOpMathType(in.u.scalar_type())), state);
+  return composed_scan(in, state);
 }
 
 ScanResult fused_selective_scan(const ScanInputs& in, const at::Tensor& state) {
   const at::ScalarType type = in.u.scalar_type();
-  if (!in.u.is_cpu() || !element(type)) return selective_scan(in, state);
+  if (!element(type) || (!in.u.is_cpu() && !has_selective_scan_cuda(in)))
+    return selective_scan(in, state);
+  const auto scan = in.u.is_cpu() ? selective_scan_cpu : selective_scan_cuda;
   RECORD_USER_SCOPE_WITH_INPUTS("op:selective_scan", shown_scan(in, state));
   // The conversions stay outside, so that autograd converts the gradients back.
-  const ScanInputs x = in_types(in, at::toOpMathType(type));
+  const ScanInputs x = for_kernels(in);
   if (state.defined()) {
-    ScannedStates found = selective_scan_cpu(x, state);
+    ScannedStates found = scan(x, state);
     return {.y = std::move(found.y), .state = std::move(found.last)};
   }
   const auto outputs =
       apply({.forward = [&]() -> CustomFunction::Result {
-               const ScannedStates found = selective_scan_cpu(x, {});
+               const ScannedStates found = scan(x, {});
                return {{found.y, found.last},
                        {x.u, x.delta, x.a, x.b, x.c, x.d, x.z, x.delta_bias, found.kept}};
              },

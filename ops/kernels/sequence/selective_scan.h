@@ -18,6 +18,15 @@ struct ScanInputs {
   at::Tensor delta_bias;  ///< [C]
 };
 
+/// What a kernel gives, and what its gradient reads.
+struct ScannedStates {
+  at::Tensor y;     ///< [N, T, C]
+  at::Tensor last;  ///< [N, S, C]
+  /// [N, chunks, S, C]: the states before some positions at equal distances, from the first on.
+  /// Undefined for a scan that begins with a state.
+  at::Tensor kept;
+};
+
 struct ScanResult {
   at::Tensor y;      ///< [N, T, C]
   at::Tensor state;  ///< [N, S, C] after the last position; it has no gradient
@@ -28,9 +37,9 @@ struct ScanResult {
 /// op: this composes it of one for each position. States are computed in float at least.
 ScanResult selective_scan(const ScanInputs& in, const at::Tensor& state = {});
 
-/// The same on the CPU in one pass over the inputs, with states in the L1 cache. Its gradient
-/// computes the states again, from those of every 32nd position. It has none where `state` is
-/// defined. Elsewhere, selective_scan().
+/// The same in one pass over the inputs: on the CPU with states in the L1 cache, on a GPU, for at
+/// most 16 states, in registers. The gradient computes the states again, from those of every 32nd
+/// or 16th position. It has none where `state` is defined. Elsewhere, selective_scan().
 ScanResult fused_selective_scan(const ScanInputs& in, const at::Tensor& state = {});
 
 }  // namespace fathom::ops

@@ -74,8 +74,7 @@ std::unique_ptr<Op> make_selective_scan(Fields& fields, Pass pass) {
        .written = x + both,
        .gradients = 3 * x + selected + channel_state,
        .native = [results](const Tensors& in) { return results(fused_selective_scan, in); },
-       .native_on = {fixtures::Device::kCpu},
-       .native_in_steps = {fixtures::Device::kCpu}},
+       .native_in_steps = {fixtures::Device::kCpu, fixtures::Device::kCuda}},
       pass);
 }
 

@@ -18,12 +18,17 @@ FIELDS = ["context_tokens", "decode_ms_per_token", "weight_bytes", "cache_bytes"
 def figure(run):
     found = decoding(run.steps)
     if found is None:
-        contexts = "--fathom_context=512,2048,4096"
-        measured = set(FIELDS) <= set(run.steps.columns)
-        how = command(run, [STEPS], contexts) if measured else f"rows of *_decode with {contexts}"
-        return Missing(*NAME, f"a decoding step at two contexts: {how}")
+        return Missing(*NAME, f"a decoding step at two contexts: {needs(run, '512,2048,4096')}")
     data, words = found
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
+
+
+def needs(run, contexts):
+    """How to measure a language model at these contexts."""
+    contexts = f"--fathom_context={contexts}"
+    if not set(FIELDS) <= set(run.steps.columns):
+        return f"rows of a language model with {contexts}"
+    return command(run, [STEPS], contexts)
 
 
 def decoding(steps):

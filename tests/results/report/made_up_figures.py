@@ -32,7 +32,7 @@ def figures(run):
 def everything(folder):
     samples = made_up.samples("alexnet") + made_up.samples("vgg", drift=0.3)
     document = made_up.everything()
-    document["benchmarks"] += made_up.decoding("llama_decode")
+    document["benchmarks"] += made_up.language_model()
     return figures(load(folder, document, samples))
 
 
