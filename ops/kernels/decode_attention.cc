@@ -15,7 +15,6 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -176,22 +175,26 @@ FATHOM_VECTOR_CLONES void run_heads(Head<T, S> head, int64_t queries, T* scores,
 
 /// The keys of a sequence from the first to the last that its mask shows.
 struct Shown {
+  int64_t sequence;
   int64_t first;
   int64_t count;
 };
 
-/// For a mask [N, S] of what is added to the scores; all S keys of N sequences without one.
+/// For a mask [N, S] of what is added to the scores, the longest sequence first; all S keys of N
+/// sequences without one.
 template <typename T>
 std::vector<Shown> shown_keys(const T* mask, int64_t sequences, int64_t keys) {
-  std::vector<Shown> all(static_cast<std::size_t>(sequences), {.first = 0, .count = keys});
-  if (mask == nullptr) return all;
   constexpr T kHidden = -std::numeric_limits<T>::infinity();
-  for (auto& [first, count] : all) {
-    while (count > 0 && mask[count - 1] == kHidden) --count;
-    while (first < count && mask[first] == kHidden) ++first;
+  std::vector<Shown> all;
+  for (int64_t n = 0; n < sequences; ++n) {
+    auto& [sequence, first, count] = all.emplace_back(Shown{n, 0, keys});
+    if (mask == nullptr) continue;
+    const T* own = mask + n * keys;
+    while (count > 0 && own[count - 1] == kHidden) --count;
+    while (first < count && own[first] == kHidden) ++first;
     count -= first;
-    mask += keys;
   }
+  std::ranges::stable_sort(all, std::ranges::greater{}, &Shown::count);
   return all;
 }
 
@@ -241,8 +244,9 @@ std::vector<int64_t> lengths_of_mask(const at::Tensor& mask) {
   const at::Tensor counts = shown.sum({1, 2, 3});
   const auto* first = counts.const_data_ptr<int64_t>();
   std::vector<int64_t> lengths(first, first + counts.numel());
-  const bool at_the_end = shown.equal(mask_of_lengths(lengths, mask.size(3)));
-  return at_the_end && !shown.all().item<bool>() ? lengths : std::vector<int64_t>();
+  const bool fits = shown.equal(mask_of_lengths(lengths, mask.size(3))) &&
+                    !shown.all().item<bool>() && std::ranges::find(lengths, 0) == lengths.end();
+  return fits ? lengths : std::vector<int64_t>();
 }
 
 at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
@@ -265,36 +269,33 @@ at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::
         const T factor = static_cast<T>(scale.value_or(1 / std::sqrt(static_cast<double>(width))));
         const T* const masks = added.defined() ? added.const_data_ptr<T>() : nullptr;
         const std::vector<Shown> shown = shown_keys(masks, sequences, k.size(2));
-        std::vector<int64_t> longest_first(shown.size());
-        std::iota(longest_first.begin(), longest_first.end(), 0);
-        std::ranges::stable_sort(longest_first, std::ranges::greater{},
-                                 [&](int64_t n) { return shown[n].count; });
-        const auto rows = [&](const at::Tensor& of, int64_t n, int64_t group) -> Rows<scalar_t> {
-          return {of.const_data_ptr<scalar_t>() + n * of.stride(0) + group * of.stride(1) +
-                      shown[n].first * of.stride(2),
+        const auto rows = [&](const at::Tensor& of, const Shown& part,
+                              int64_t group) -> Rows<scalar_t> {
+          return {of.const_data_ptr<scalar_t>() + part.sequence * of.stride(0) +
+                      group * of.stride(1) + part.first * of.stride(2),
                   of.stride(2)};
         };
         const auto* from = queries.const_data_ptr<scalar_t>();
         auto* to = y.mutable_data_ptr<scalar_t>();
         const int64_t elements = heads * width;  // of a group's queries
         run_on_idle_threads(threads_for(shown, groups * width), sequences * groups, [&](int64_t i) {
-          const int64_t n = longest_first[i / groups];
+          const Shown& part = shown[static_cast<std::size_t>(i / groups)];
           const int64_t group = i % groups;
-          const auto [first, count] = shown[n];
           std::vector<T> query(static_cast<std::size_t>(elements));
           std::vector<T> result(static_cast<std::size_t>(elements));
-          std::vector<T> scores(static_cast<std::size_t>(heads * count));
-          const int64_t place = (n * groups + group) * elements;
+          std::vector<T> scores(static_cast<std::size_t>(heads * part.count));
+          const int64_t place = (part.sequence * groups + group) * elements;
           std::transform(from + place, from + place + elements, query.begin(),
                          [factor](scalar_t element) { return static_cast<T>(element) * factor; });
-          run_heads(
-              Head<T, scalar_t>{.query = query.data(),
-                                .keys = rows(keys, n, group),
-                                .values = rows(values, n, group),
-                                .added = masks == nullptr ? nullptr : masks + n * k.size(2) + first,
-                                .count = count,
-                                .width = width},
-              heads, scores.data(), result.data());
+          run_heads(Head<T, scalar_t>{.query = query.data(),
+                                      .keys = rows(keys, part, group),
+                                      .values = rows(values, part, group),
+                                      .added = masks == nullptr
+                                                   ? nullptr
+                                                   : masks + part.sequence * k.size(2) + part.first,
+                                      .count = part.count,
+                                      .width = width},
+                    heads, scores.data(), result.data());
           std::transform(result.begin(), result.end(), to + place,
                          [](T element) { return static_cast<scalar_t>(element); });
         });

@@ -24,7 +24,7 @@ at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::
 /// last lengths[n] places of sequence n.
 at::Tensor mask_of_lengths(const std::vector<int64_t>& lengths, int64_t keys);
 /// The lengths of such a mask, of bools or of -infinity and other values; none where it hides no
-/// key or is no such mask.
+/// key, hides a whole sequence or is no such mask.
 std::vector<int64_t> lengths_of_mask(const at::Tensor& mask);
 
 }  // namespace fathom::ops

@@ -119,6 +119,7 @@ TEST(DecodeAttention, KnowsTheLengthsOfAMask) {
   EXPECT_EQ(lengths_of_mask(added), lengths);
   EXPECT_TRUE(lengths_of_mask(mask.flip(3)).empty());
   EXPECT_TRUE(lengths_of_mask(mask_of_lengths({7, 7}, 7)).empty());
+  EXPECT_TRUE(lengths_of_mask(mask_of_lengths({7, 0}, 7)).empty());
 }
 
 TEST(DecodeAttention, LeavesSeveralQueriesToLibTorch) {

@@ -210,7 +210,8 @@ std::vector<MatchedOp> match_attention(const ObservedCall& call) {
   if (!scale.isNone() && scale.toDouble() != shape.usual_scale()) shape.scale = scale.toDouble();
   if (found->mask > 0 && given(call.arguments[found->mask])) {
     const at::Tensor& mask = call.arguments[found->mask].toTensor();
-    if (shape.queries == 1) shape.lengths = lengths_of_mask(mask);
+    if (shape.queries == 1 && mask.dim() > 0 && mask.size(0) == shape.batch)
+      shape.lengths = lengths_of_mask(mask);
     if (shape.lengths.empty()) shape.mask = spanned_sizes(mask);
   }
   return {matched(call, std::move(shape))};

@@ -15,12 +15,13 @@ NAME = ("ours-8", "Roofline of language models' inference", "fathom_bench")
 FIELDS = ["context_tokens", "flops_per_step", "params"]
 WEIGHT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 PROMPT, DECODING = "prompt", "decoding"
+STEPS = "the peaks, and prompts of several lengths or decoding steps of several batch sizes"
 
 
 def figure(run):
     found = points(run)
     if found is None:
-        return Missing(*NAME, f"the peaks, and steps of {decoding.needs(run, '64,256,512')}")
+        return Missing(*NAME, f"{STEPS}: {decoding.needs(run, '64,256,512')}")
     data, words = found
     return Figure(*NAME, sentence(data, words), data, lambda figure: draw(figure, data))
 
