@@ -28,6 +28,14 @@ struct LayerCache : KeysValues {
 /// One element for each layer.
 using KeyValueCache = std::vector<LayerCache>;
 
+/// Gives `copies` sequences what the cache knows of one, until reserve() as views of the same.
+inline void repeat(KeyValueCache& cache, int64_t copies) {
+  for (LayerCache& layer : cache) {
+    layer.keys = layer.keys.expand({copies, -1, -1, -1});
+    layer.values = layer.values.expand({copies, -1, -1, -1});
+  }
+}
+
 /// Reserves places for `count` more tokens.
 inline void reserve(KeyValueCache& cache, int64_t count) {
   const auto padded = [count](const at::Tensor& kept) {

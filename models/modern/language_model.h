@@ -129,22 +129,27 @@ class Decoder : public LanguageModel<Net> {
   using Cache = Net::ContainedType::Cache;
   using LanguageModel<Net>::LanguageModel;
 
-  /// {tokens [N, T], next tokens [N, T], the token to decode [N, 1]}. All batches have the first
-  /// one's T tokens, so that one cache serves them.
+  /// {tokens [N, T], next tokens [N, T], the token to decode [N, 1]}. All sequences of all batches
+  /// have the first one's T tokens, so that the cache is computed once and for one sequence.
   fixtures::BatchSet batches(const fixtures::BatchRequest& request) const override {
     fixtures::BatchSet set = LanguageModel<Net>::batches(request);
     const fixtures::Batch first = set.batches.at(0);
+    const auto shared = [&](fixtures::SequenceField field) {
+      return first[field].slice(0, 0, 1).expand_as(first[field]).clone();
+    };
     for (auto& batch : set.batches) {
       const at::Tensor last = batch[fixtures::kNextTokens].slice(1, -1);
-      batch = {first[fixtures::kTokens].clone(), first[fixtures::kNextTokens].clone(),
-               last.clone()};
+      batch = {shared(fixtures::kTokens), shared(fixtures::kNextTokens), last.clone()};
     }
     return set;
   }
 
+  /// Each sequence gets its own copy of the cache.
   void prepare_inference(const fixtures::Batch& batch) override {
+    const at::Tensor& tokens = batch[fixtures::kTokens];
     Cache cache;
-    this->net()->forward(batch[fixtures::kTokens], &cache);
+    this->net()->forward(tokens.slice(0, 0, 1), &cache);
+    repeat(cache, tokens.size(0));
     keep(std::move(cache));
     this->net()->decode(batch.back(), cache_);  // chooses the experts that read_in_decoding() names
   }

@@ -38,6 +38,14 @@ struct MambaStates {
 /// One element for each layer.
 using MambaCache = std::vector<MambaStates>;
 
+/// Gives `copies` sequences what the cache knows of one.
+inline void repeat(MambaCache& cache, int64_t copies) {
+  for (MambaStates& layer : cache) {
+    layer.after = {.window = layer.after.window.repeat_interleave(copies, 0),
+                   .scan = layer.after.scan.repeat_interleave(copies, 0)};
+  }
+}
+
 /// Its size does not grow.
 inline void reserve(MambaCache& /*cache*/, int64_t /*count*/) {}
 
