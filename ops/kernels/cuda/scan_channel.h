@@ -70,11 +70,13 @@ struct ScanChannelGradients {
   void* bias;  ///< Sum [N, C]
 };
 
+/// softplus(x), without an overflow or a loss of digits for any x.
 template <typename Sum>
 FATHOM_HOST_DEVICE inline Sum step_size(Sum x) {
-  return x > 20 ? x : std::log1p(std::exp(x));  // softplus, of which 20 is the last bit
+  return (x > 0 ? x : 0) + std::log1p(std::exp(x > 0 ? -x : x));
 }
 
+/// The logistic function, the derivative of softplus.
 template <typename Sum>
 FATHOM_HOST_DEVICE inline Sum share_of(Sum x) {
   return 1 / (1 + std::exp(-x));

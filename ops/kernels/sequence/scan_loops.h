@@ -17,10 +17,12 @@
 
 namespace fathom::ops::scan_loops {
 
-inline constexpr int64_t kBlock =
-    16;  // channels that one loop computes: a register of floats of AVX-512
-inline constexpr int64_t kChunk = 32;  // positions from one kept state to the next
-inline constexpr int64_t kAhead = 8;  // positions: rows lie in pages that the CPU does not prefetch
+/// Channels that one loop computes: a register of floats of AVX-512.
+inline constexpr int64_t kBlock = 16;
+/// Positions from one kept state to the next.
+inline constexpr int64_t kChunk = 32;
+/// Positions between a load and its prefetch: rows lie in pages that the CPU does not prefetch.
+inline constexpr int64_t kAhead = 8;
 
 [[gnu::always_inline]] inline double softplus(double x) {
   return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
