@@ -9,8 +9,8 @@ import time
 from program import PROGRAM, QUICK, read_json
 
 STEP = "memnet/infer/device:cpu/threads:1/batch:32/precision:fp32/backend:torch"
-MIN_SECONDS = 1
-STOPPED_SECONDS = 2  # longer than the row can wait for a CPU
+MIN_SECONDS = 2
+STOPPED_SECONDS = 4  # longer than the row can wait for a CPU
 
 
 class Run:
@@ -44,7 +44,7 @@ class Run:
 
 
 def quiet_run(out):
-    """A row, and the CPU time at which its last pass is a third done."""
+    """A row, and the CPU time at which half of its last pass is done: start-ups differ."""
     quiet = Run(out)
     used = 0
     while quiet.process.poll() is None:
@@ -52,7 +52,7 @@ def quiet_run(out):
         time.sleep(0.02)
     row, lines = quiet.finish()
     assert not lines, "nobody has stopped it"
-    return row, used - row["iterations"] * row["cpu_time"] * 1e-6 * 2 / 3
+    return row, used - row["iterations"] * row["cpu_time"] * 1e-6 / 2
 
 
 def test_a_row_during_which_the_process_was_stopped_is_measured_again(tmp_path):
