@@ -29,8 +29,8 @@ namespace fathom::ops {
 namespace {
 
 constexpr int64_t kGrain = 1 << 15;  // minimum elements of keys per thread
-constexpr int64_t kKeys = 4;         // of a pass over the query
-constexpr int64_t kBlock = 64;       // keys for all queries that share them
+constexpr int64_t kQueries = 4;      // at most, of a pass over the keys
+constexpr int64_t kBlock = 64;       // keys that stay in the L1 cache for all passes
 constexpr int64_t kAhead = 32;       // rows between the loads and the prefetches
 
 /// Rows of `width` elements, `stride` elements apart.
@@ -42,14 +42,15 @@ struct Rows {
   const S* operator[](int64_t i) const { return first + i * stride; }
 };
 
-/// The query of a head and what it attends to.
+/// Queries that share keys, and what they attend to.
 template <typename T, typename S>
-struct Head {
-  const T* query;  ///< scaled
+struct Group {
+  const T* queries;  ///< scaled, [heads, width]
   Rows<S> keys;
   Rows<S> values;
   const T* added;  ///< to the scores of the keys; null: 0
-  int64_t count;   ///< of keys
+  int64_t heads;
+  int64_t count;  ///< of keys
   int64_t width;
 };
 
@@ -76,87 +77,132 @@ template <int64_t count, typename T>
   }
 }
 
-/// Writes the products of the query with `count` keys from `key`.
-template <int64_t count, typename T, typename S>
-[[gnu::always_inline]] inline void score_keys(const Head<T, S>& head, int64_t key, T* scores) {
-  Lanes<T> sums[count] = {};
-  const int64_t whole = head.width / kLanes<T> * kLanes<T>;
-  for (int64_t d = 0; d < whole; d += kLanes<T>) {
-    Lanes<T> query;
-    load<T>(head.query + d, query);
-    FATHOM_UNROLLED
-    for (int64_t i = 0; i < count; ++i) {
-      __builtin_prefetch(head.keys[key + i + kAhead] + d);
+// Both loops below read the keys and the values in memory's order, once for all queries: a core
+// that reads several rows in turn got two thirds of the bandwidth.
+
+/// Writes the products of `queries` queries from `head` with `count` keys from `key`.
+template <int64_t queries, int64_t count, typename T, typename S>
+[[gnu::always_inline]] inline void score_keys(const Group<T, S>& group, int64_t head, int64_t key,
+                                              T* scores) {
+  Lanes<T> sums[queries][count];
+  const T* first = group.queries + head * group.width;
+  const int64_t whole = group.width / kLanes<T> * kLanes<T>;
+  FATHOM_UNROLLED
+  for (int64_t j = 0; j < count; ++j) {
+    const S* row = group.keys[key + j];
+    const S* ahead = group.keys[key + j + kAhead];
+    Lanes<T> products[queries] = {};
+    for (int64_t d = 0; d < whole; d += kLanes<T>) {
+      __builtin_prefetch(ahead + d);
       Lanes<T> lanes;
-      load<T>(head.keys[key + i] + d, lanes);
-      sums[i] += query * lanes;
+      load<T>(row + d, lanes);
+      FATHOM_UNROLLED
+      for (int64_t i = 0; i < queries; ++i) {
+        Lanes<T> query;
+        load<T>(first + i * group.width + d, query);
+        products[i] += query * lanes;
+      }
     }
-  }
-  write_sums<count, T>(sums, scores + key);
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t d = whole; d < head.width; ++d) {
-      scores[key + i] += head.query[d] * static_cast<T>(head.keys[key + i][d]);
-    }
-  }
-}
-
-/// Adds `count` values from `key`, weighed by `shares`, to `y`.
-template <int64_t count, typename T, typename S>
-[[gnu::always_inline]] inline void weigh_values(const Head<T, S>& head, int64_t key,
-                                                const T* shares, T* y) {
-  const int64_t whole = head.width / kLanes<T> * kLanes<T>;
-  for (int64_t d = 0; d < whole; d += kLanes<T>) {
-    Lanes<T> total;
-    load<T>(y + d, total);
     FATHOM_UNROLLED
-    for (int64_t i = 0; i < count; ++i) {
-      __builtin_prefetch(head.values[key + i + kAhead] + d);
-      Lanes<T> lanes;
-      load<T>(head.values[key + i] + d, lanes);
-      total += shares[key + i] * lanes;
-    }
-    std::memcpy(y + d, &total, sizeof total);
+    for (int64_t i = 0; i < queries; ++i) sums[i][j] = products[i];
   }
-  for (int64_t d = whole; d < head.width; ++d) {
-    for (int64_t i = 0; i < count; ++i) {
-      y[d] += shares[key + i] * static_cast<T>(head.values[key + i][d]);
-    }
-  }
-}
-
-template <typename T, typename S>
-[[gnu::always_inline]] inline void score_block(const Head<T, S>& head, int64_t key, int64_t end,
-                                               T* scores) {
-  for (; key + kKeys <= end; key += kKeys) score_keys<kKeys>(head, key, scores);
-  for (; key < end; ++key) score_keys<1>(head, key, scores);
-}
-
-template <typename T, typename S>
-[[gnu::always_inline]] inline void weigh_block(const Head<T, S>& head, int64_t key, int64_t end,
-                                               const T* shares, T* y) {
-  for (; key + kKeys <= end; key += kKeys) weigh_values<kKeys>(head, key, shares, y);
-  for (; key < end; ++key) weigh_values<1>(head, key, shares, y);
-}
-
-/// Writes the results of `queries` heads that share keys to `y` [queries, width]. `scores` has
-/// space for [queries, keys]. A block of keys stays in the L1 cache for all of them.
-template <typename T, typename S>
-FATHOM_VECTOR_CLONES void run_heads(Head<T, S> head, int64_t queries, T* scores, T* y) {
-  const int64_t count = head.count;
-  const T* first = head.query;
-  for (int64_t block = 0; block < count; block += kBlock) {
-    for (int64_t i = 0; i < queries; ++i) {
-      head.query = first + i * head.width;
-      score_block(head, block, std::min(block + kBlock, count), scores + i * count);
-    }
-  }
-  std::fill(y, y + queries * head.width, T{0});
-  if (count == 0) return;
+  FATHOM_UNROLLED
   for (int64_t i = 0; i < queries; ++i) {
+    T* to = scores + (head + i) * group.count + key;
+    write_sums<count, T>(sums[i], to);
+    for (int64_t j = 0; j < count; ++j) {
+      for (int64_t d = whole; d < group.width; ++d) {
+        to[j] += first[i * group.width + d] * static_cast<T>(group.keys[key + j][d]);
+      }
+    }
+  }
+}
+
+/// Adds `count` values from `key`, weighed by `shares`, to `queries` results from `head`.
+template <int64_t queries, int64_t count, typename T, typename S>
+[[gnu::always_inline]] inline void weigh_values(const Group<T, S>& group, int64_t head, int64_t key,
+                                                const T* shares, T* y) {
+  T own[queries][count];
+  const S* rows[count];
+  FATHOM_UNROLLED
+  for (int64_t j = 0; j < count; ++j) {
+    rows[j] = group.values[key + j];
+    FATHOM_UNROLLED
+    for (int64_t i = 0; i < queries; ++i) own[i][j] = shares[(head + i) * group.count + key + j];
+  }
+  const int64_t width = group.width;  // y may alias the group's
+  const int64_t ahead = kAhead * group.values.stride;
+  y += head * width;
+  const int64_t whole = width / kLanes<T> * kLanes<T>;
+  for (int64_t d = 0; d < whole; d += kLanes<T>) {
+    Lanes<T> lanes[count];
+    FATHOM_UNROLLED
+    for (int64_t j = 0; j < count; ++j) {
+      __builtin_prefetch(rows[j] + ahead + d);
+      load<T>(rows[j] + d, lanes[j]);
+    }
+    FATHOM_UNROLLED
+    for (int64_t i = 0; i < queries; ++i) {
+      Lanes<T> total;
+      load<T>(y + i * width + d, total);
+      FATHOM_UNROLLED
+      for (int64_t j = 0; j < count; ++j) total += own[i][j] * lanes[j];
+      std::memcpy(y + i * width + d, &total, sizeof total);
+    }
+  }
+  for (int64_t i = 0; i < queries; ++i) {
+    for (int64_t d = whole; d < width; ++d) {
+      for (int64_t j = 0; j < count; ++j) {
+        y[i * width + d] += own[i][j] * static_cast<T>(rows[j][d]);
+      }
+    }
+  }
+}
+
+/// The keys from `key` to `end` for at most `queries` queries from `head`.
+template <int64_t queries, typename T, typename S>
+[[gnu::always_inline]] inline void score_block(const Group<T, S>& group, int64_t head, int64_t key,
+                                               int64_t end, T* scores) {
+  if constexpr (queries > 1) {
+    if (group.heads - head < queries)
+      return score_block<queries - 1>(group, head, key, end, scores);
+  }
+  constexpr int64_t kKeys = 4;
+  for (; key + kKeys <= end; key += kKeys) score_keys<queries, kKeys>(group, head, key, scores);
+  for (; key < end; ++key) score_keys<queries, 1>(group, head, key, scores);
+}
+
+template <int64_t queries, typename T, typename S>
+[[gnu::always_inline]] inline void weigh_block(const Group<T, S>& group, int64_t head, int64_t key,
+                                               int64_t end, const T* shares, T* y) {
+  if constexpr (queries > 1) {
+    if (group.heads - head < queries)
+      return weigh_block<queries - 1>(group, head, key, end, shares, y);
+  }
+  constexpr int64_t kKeys = 2;
+  for (; key + kKeys <= end; key += kKeys) {
+    weigh_values<queries, kKeys>(group, head, key, shares, y);
+  }
+  for (; key < end; ++key) weigh_values<queries, 1>(group, head, key, shares, y);
+}
+
+/// Writes the results of the queries to `y` [heads, width]. `scores` has space for [heads, keys].
+template <typename T, typename S>
+FATHOM_VECTOR_CLONES void run_group(const Group<T, S>& group, T* scores, T* y) {
+  const int64_t count = group.count;
+  for (int64_t block = 0; block < count; block += kBlock) {
+    const int64_t end = std::min(block + kBlock, count);
+    for (int64_t head = 0; head < group.heads; head += kQueries) {
+      score_block<kQueries>(group, head, block, end, scores);
+    }
+  }
+  std::fill(y, y + group.heads * group.width, T{0});
+  if (count == 0) return;
+  for (int64_t i = 0; i < group.heads; ++i) {
     T* shares = scores + i * count;
-    if (head.added != nullptr) {
+    if (group.added != nullptr) {
       FATHOM_INDEPENDENT
-      for (int64_t key = 0; key < count; ++key) shares[key] += head.added[key];
+      for (int64_t key = 0; key < count; ++key) shares[key] += group.added[key];
     }
     const T largest = *std::max_element(shares, shares + count);
     FATHOM_INDEPENDENT
@@ -166,9 +212,9 @@ FATHOM_VECTOR_CLONES void run_heads(Head<T, S> head, int64_t queries, T* scores,
     for (int64_t key = 0; key < count; ++key) shares[key] /= total;
   }
   for (int64_t block = 0; block < count; block += kBlock) {
-    for (int64_t i = 0; i < queries; ++i) {
-      weigh_block(head, block, std::min(block + kBlock, count), scores + i * count,
-                  y + i * head.width);
+    const int64_t end = std::min(block + kBlock, count);
+    for (int64_t head = 0; head < group.heads; head += kQueries) {
+      weigh_block<kQueries>(group, head, block, end, scores, y);
     }
   }
 }
@@ -287,15 +333,17 @@ at::Tensor decode_attention(const at::Tensor& q, const at::Tensor& k, const at::
           const int64_t place = (part.sequence * groups + group) * elements;
           std::transform(from + place, from + place + elements, query.begin(),
                          [factor](scalar_t element) { return static_cast<T>(element) * factor; });
-          run_heads(Head<T, scalar_t>{.query = query.data(),
-                                      .keys = rows(keys, part, group),
-                                      .values = rows(values, part, group),
-                                      .added = masks == nullptr
-                                                   ? nullptr
-                                                   : masks + part.sequence * k.size(2) + part.first,
-                                      .count = part.count,
-                                      .width = width},
-                    heads, scores.data(), result.data());
+          run_group(
+              Group<T, scalar_t>{.queries = query.data(),
+                                 .keys = rows(keys, part, group),
+                                 .values = rows(values, part, group),
+                                 .added = masks == nullptr
+                                              ? nullptr
+                                              : masks + part.sequence * k.size(2) + part.first,
+                                 .heads = heads,
+                                 .count = part.count,
+                                 .width = width},
+              scores.data(), result.data());
           std::transform(result.begin(), result.end(), to + place,
                          [](T element) { return static_cast<scalar_t>(element); });
         });

@@ -51,9 +51,12 @@ TEST(DecodeAttention, AttendsToEveryKey) {
 
 TEST(DecodeAttention, HeadsShareKeys) {
   at::manual_seed(3);
-  for (const int64_t keys : {5, 64, 131}) {
-    const at::Tensor k = at::randn({2, 3, keys, 24});
-    EXPECT_LT(error(at::randn({2, 12, 1, 24}), k, at::randn_like(k)), 1e-5) << keys;
+  for (const int64_t heads : {2, 3, 4, 7}) {
+    for (const int64_t keys : {5, 64, 131}) {
+      const at::Tensor k = at::randn({2, 3, keys, 27});
+      EXPECT_LT(error(at::randn({2, 3 * heads, 1, 27}), k, at::randn_like(k)), 1e-5)
+          << heads << " heads, " << keys << " keys";
+    }
   }
 }
 
