@@ -81,6 +81,10 @@ int64_t default_batch(const WorkloadRow& row, Mode mode) {
   return mode != Mode::kTrain && row.infer_batch > 0 ? row.infer_batch : row.batch;
 }
 
+int64_t context_of(const WorkloadRow& row, const StepOptions& options) {
+  return options.context > 0 ? options.context : own_context(row, options.mode);
+}
+
 Step::Step(const WorkloadRow& row, const StepOptions& options) : options_(options) {
   fixtures::allow_tf32(options.precision == fixtures::Precision::kTf32);
   at::manual_seed(options.seed);  // weights and dropout

@@ -53,6 +53,9 @@ struct StepOptions {
   StepRanks ranks = {};  ///< of a training step
 };
 
+/// The context of a step; 0: it has none.
+int64_t context_of(const WorkloadRow& row, const StepOptions& options);
+
 /// A step of a workload on a few batches that are already on the device. Forward, backward and
 /// update are separate calls, so that phases, memory and profiles are measured on the same code as
 /// the time.

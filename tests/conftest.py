@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -62,6 +63,7 @@ class Case(pytest.Item):
         self.result = Result("failed")
 
     def runtest(self):
+        self.session.stash[BACKGROUND].start(threads=2)
         self.result = self.future.result()
         if self.result.outcome == "skipped":
             pytest.skip(self.result.text)
@@ -115,18 +117,24 @@ def pytest_pycollect_makemodule(module_path, parent):
         return case_file(module_path, parent, other_python(python))
 
 
-class Background(threading.Thread):
-    """Runs the batches one after the other, in parallel to the tests of this process."""
+class Background:
+    """Runs the batches in threads: one beside the tests of this process, which come first, a second one when those are done."""
 
     def __init__(self, items):
-        super().__init__(daemon=True)
         self.stopped = False
         self.batches = {}
         for item in items:
             self.batches.setdefault(item.batch, {})[item.case] = item.future
+        self.waiting = iter(self.batches.items())  # of both threads
+        self.threads = []
+
+    def start(self, threads):
+        while len(self.threads) < threads:
+            self.threads.append(threading.Thread(target=self.run, daemon=True))
+            self.threads[-1].start()
 
     def run(self):
-        for batch, futures in self.batches.items():
+        for batch, futures in self.waiting:
             try:
                 for case, result in batch.run(list(futures)):
                     futures[case].set_result(result)
@@ -139,11 +147,11 @@ class Background(threading.Thread):
 
     def stop(self):
         self.stopped = True
-        while self.is_alive():
+        while any(thread.is_alive() for thread in self.threads):
             for batch in self.batches:
                 if batch.process:
                     batch.process.kill()
-            self.join(0.1)
+            time.sleep(0.1)
 
 
 BACKGROUND = pytest.StashKey()
@@ -158,7 +166,7 @@ def pytest_collection_finish(session):
     background = Background(item for item in session.items if isinstance(item, Case))
     session.stash[BACKGROUND] = background
     if not session.config.option.collectonly:
-        background.start()
+        background.start(threads=1)
 
 
 def pytest_sessionfinish(session):

@@ -99,7 +99,7 @@ double rough_macs(const models::WorkloadRow& workload, const models::StepOptions
   auto macs = static_cast<double>(workload.infer_macs > 0 ? workload.infer_macs : workload.macs);
   const int64_t own = workload.context.tokens;
   if (own == 0 || workload.context.decodes) return macs;
-  const int64_t tokens = step.context > 0 ? step.context : own_context(workload, step.mode);
+  const int64_t tokens = context_of(workload, step);
   const int64_t decoded = step.mode == models::Mode::kGenerate ? models::kGeneratedTokens : 0;
   return macs * static_cast<double>(tokens + decoded) / static_cast<double>(own);
 }

@@ -32,7 +32,7 @@ class ModelTask : public Base {
         step_(row, options) {
     const int64_t items = options.mode == models::Mode::kTrain ? row.train_items : 1;
     counts_.items = static_cast<double>(options.ranks.size() * options.batch * items);
-    const int64_t context = options.context > 0 ? options.context : own_context(row, options.mode);
+    const int64_t context = context_of(row, options);
     const double content = *counts_.items * content_of_item(row, options.mode, context);
     if (!row.content.rate.empty())
       counts_.rates.emplace_back(std::string(row.content.rate), content);
