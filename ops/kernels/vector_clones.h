@@ -12,6 +12,8 @@
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 /// The same without AVX-512, for functions with registers of at most 32 bytes.
 #define FATHOM_NARROW_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
+/// Before a function whose instructions need AVX2. It must run only where has_avx2().
+#define FATHOM_AVX2 __attribute__((target("arch=x86-64-v3")))
 /// Before a function with registers of 64 bytes: GCC compiles it for AVX-512. It must run only
 /// where has_avx512().
 #define FATHOM_AVX512 __attribute__((target("arch=x86-64-v4")))
@@ -20,6 +22,7 @@
 #else
 #define FATHOM_VECTOR_CLONES
 #define FATHOM_NARROW_CLONES
+#define FATHOM_AVX2
 #define FATHOM_AVX512
 #define FATHOM_AVX512_VNNI
 #endif
@@ -32,6 +35,15 @@
 /// Before a loop over an array of Lanes (lanes.h): GCC keeps the array in registers only if it
 /// unrolls the loop early.
 #define FATHOM_UNROLLED _Pragma("GCC unroll 8")
+
+/// Whether the CPU has version 3 of x86-64.
+inline bool has_avx2() {
+#ifdef FATHOM_TARGETS
+  return __builtin_cpu_supports("x86-64-v3") != 0;
+#else
+  return false;
+#endif
+}
 
 /// Whether the CPU has version 4 of x86-64.
 inline bool has_avx512() {

@@ -123,6 +123,17 @@ TEST(PackedLinear, RoundsTiesOfQ8_0AwayFromZero) {
   EXPECT_LT(packed_error(x, quantized(at::eye(32), kQ8_0), {}, 8), 1e-6);
 }
 
+TEST(PackedLinear, HoldsTheLargestSums) {
+  const at::Tensor x = at::full({9, 64}, 127.0F);
+  for (const auto precision : {kQ8_0, kQ4_0}) {
+    at::Tensor weight = at::full({8, 64}, precision == kQ4_0 ? 7.0F : 127.0F);
+    if (precision == kQ4_0) weight.select(1, 0).fill_(-8);  // the scale is 1, and 7 has code 15
+    const WeightCodes codes = quantized(weight, precision);
+    for (int64_t outputs = 8; outputs <= packed_outputs(precision); outputs *= 2)
+      EXPECT_LT(packed_error(x, codes, {}, outputs), 1e-6) << name(precision) << ", " << outputs;
+  }
+}
+
 TEST(Quantize, RoundsAndClampsAsLibTorch) {
   const c10::InferenceMode inference;
   const ActivationCodes how{.scale = 0.5, .zero = 3};

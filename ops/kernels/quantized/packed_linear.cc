@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "ops/kernels/lanes.h"
 #include "ops/kernels/vector_clones.h"
@@ -101,13 +102,17 @@ struct Format {
   }
 };
 
-/// llama.cpp's forms, times activations that are codes as well, four columns in an integer.
-template <int bits>
-struct CodesFormat : Format<c10::Half, bits, kWide> {
-  using Of = Format<c10::Half, bits, kWide>;
+/// llama.cpp's forms, times activations that are codes as well, four columns in an integer: with
+/// AVX-512 VNNI, and codes of 4 bits with AVX2.
+template <int bits, int64_t lanes>
+struct CodesFormat : Format<c10::Half, bits, lanes> {
+  using Of = Format<c10::Half, bits, lanes>;
   using Words = Of::Words;
+  using Integers = Of::Integers;
   using X = int32_t;
-  using Sums = Of::Integers;
+  /// AVX2 adds the products of a group in 16 bits: 32 · 15 · 127 / 2 is less than 2^15.
+  using Sums = std::conditional_t<lanes == kWide, Integers, Lanes<int16_t>>;
+  static_assert(lanes == kWide || bits == 4);
 
   template <int64_t chains, int64_t rows>
   [[gnu::always_inline]] static void add(const Words& words, const int32_t* x,
@@ -118,24 +123,43 @@ struct CodesFormat : Format<c10::Half, bits, kWide> {
       const Words codes = bits == 8 ? words : (words >> (bits * part)) & kMask;
       FATHOM_UNROLLED
       for (int64_t row = 0; row < rows; ++row)
-        add_products(codes, Sums{} + x[part * rows + row], sums[part % chains][row]);
+        add_products(codes, Integers{} + x[part * rows + row], sums[part % chains][row]);
     }
+  }
+
+  /// The sums of 32 bits.
+  [[gnu::always_inline]] static void widen(const Sums& sums, Integers& to) {
+    to = reinterpret_cast<Integers>(sums);
+    if constexpr (lanes != kWide) to = (to << 16 >> 16) + (to >> 16);
   }
 
   // Instructions, since intrinsics could only stand in functions that are compiled for their
   // target.
 #ifdef FATHOM_TARGETS
-  /// Adds the products of four codes and four of x.
-  [[gnu::always_inline]] static void add_products(const Words& codes, const Sums& x, Sums& to) {
-    asm("vpdpbusd %2, %1, %0" : "+v"(to) : "v"(codes), "v"(x));
+  /// Adds the products of four codes and four of x, with AVX2 those of each two.
+  [[gnu::always_inline]] static void add_products(const Words& codes, const Integers& x, Sums& to) {
+    if constexpr (lanes == kWide) {
+      asm("vpdpbusd %2, %1, %0" : "+v"(to) : "v"(codes), "v"(x));
+    } else {
+      Sums products;
+      asm("vpmaddubsw %2, %1, %0" : "=x"(products) : "x"(codes), "x"(x));
+      to += products;
+    }
   }
   [[gnu::always_inline]] static void load_constants(const uint16_t* from, Of::Floats& to) {
-    asm("vcvtph2ps %1, %0" : "=v"(to) : "m"(*reinterpret_cast<const Lanes<uint16_t>*>(from)));
+    using Halves = Registers<lanes>::Halves;
+    asm("vcvtph2ps %1, %0" : "=v"(to) : "m"(*reinterpret_cast<const Halves*>(from)));
   }
 #else
-  [[gnu::always_inline]] static void add_products(const Words& codes, const Sums& x, Sums& to) {
-    for (int byte = 0; byte < kBytes; ++byte)
-      to += reinterpret_cast<Sums>(codes >> 8 * byte & 0xFF) * (x << 8 * (3 - byte) >> 24);
+  [[gnu::always_inline]] static void add_products(const Words& codes, const Integers& x, Sums& to) {
+    if constexpr (lanes == kWide) {
+      for (int byte = 0; byte < kBytes; ++byte)
+        to += reinterpret_cast<Sums>(codes >> 8 * byte & 0xFF) * (x << 8 * (3 - byte) >> 24);
+    } else {
+      const auto pairs = reinterpret_cast<Sums>(codes);
+      const auto of_x = reinterpret_cast<Sums>(x);
+      to += (pairs & 0xFF) * (of_x << 8 >> 8) + (pairs >> 8) * (of_x >> 8);
+    }
   }
 #endif
 };
@@ -175,10 +199,6 @@ template <typename F, int64_t rows>
   Floats totals[rows] = {};
   for (int64_t group = 0; group < groups; ++group) {
     typename F::Sums sums[kChains][rows] = {};
-    if constexpr (kCodes) {
-      FATHOM_UNROLLED
-      for (int64_t row = 0; row < rows; ++row) sums[0][row] += x_sums[group * rows + row];
-    }
     for (int64_t step = 0; step < steps; ++step) {
       typename F::Words some;
       std::memcpy(&some, words, sizeof some);
@@ -199,7 +219,10 @@ template <typename F, int64_t rows>
       for (int64_t chain = 1; chain < kChains; ++chain) sums[0][row] += sums[chain][row];
       const int64_t of_x = group * rows + row;
       if constexpr (kCodes) {
-        totals[row] += __builtin_convertvector(sums[0][row], Floats) * (scales * x_scales[of_x]);
+        typename F::Integers whole;
+        F::widen(sums[0][row], whole);
+        whole += x_sums[of_x];
+        totals[row] += __builtin_convertvector(whole, Floats) * (scales * x_scales[of_x]);
       } else {
         totals[row] += sums[0][row] * scales + zeros * x_sums[of_x];
       }
@@ -382,8 +405,11 @@ FATHOM_NARROW_CLONES void run_8(const Product& product, int64_t begin, int64_t e
 }
 
 template <int bits>
-FATHOM_AVX512_VNNI void run_codes(const Product& product, int64_t begin, int64_t end) {
-  run_blocks<CodesFormat<bits>>(product, begin, end);
+FATHOM_AVX512_VNNI void run_codes_16(const Product& product, int64_t begin, int64_t end) {
+  run_blocks<CodesFormat<bits, kWide>>(product, begin, end);
+}
+FATHOM_AVX2 void run_codes_8(const Product& product, int64_t begin, int64_t end) {
+  run_blocks<CodesFormat<4, 8>>(product, begin, end);
 }
 
 using Run = void (*)(const Product& product, int64_t begin, int64_t end);
@@ -393,14 +419,24 @@ Run run_of(int64_t outputs) {
   return outputs == kWide ? run_16<Constant, bits> : run_8<Constant, bits>;
 }
 
+/// Whether a product multiplies the codes of x, not x itself.
+bool multiplies_codes(Precision precision, int64_t outputs) {
+  if (outputs == kWide) return fixtures::is_of_llama_cpp(precision);
+  return precision == Precision::kQ4_0 && has_avx2();
+}
+
 Run run_of(Precision precision, int64_t outputs) {
+  if (multiplies_codes(precision, outputs)) {
+    if (outputs != kWide) return run_codes_8;
+    return precision == Precision::kQ8_0 ? run_codes_16<8> : run_codes_16<4>;
+  }
   switch (precision) {
     case Precision::kInt4w:
       return run_of<c10::BFloat16, 4>(outputs);
     case Precision::kQ8_0:
-      return outputs == kWide ? run_codes<8> : run_8<c10::Half, 8>;
+      return run_8<c10::Half, 8>;
     case Precision::kQ4_0:
-      return outputs == kWide ? run_codes<4> : run_8<c10::Half, 4>;
+      return run_8<c10::Half, 4>;
     default:
       return run_of<c10::BFloat16, 8>(outputs);
   }
@@ -458,7 +494,7 @@ at::Tensor packed_linear(const at::Tensor& x, const PackedWeight& weight,
                     .bits = weight_format(precision).bits,
                     .rounds = fixtures::is_of_llama_cpp(precision)};
   const int64_t columns = weight.words.size(1) * fields(input.bits);
-  const bool codes = input.rounds && outputs == kWide;
+  const bool codes = multiplies_codes(precision, outputs);
   const auto type = x.options().dtype(codes ? at::kInt : at::kFloat);
   at::Tensor tiles = at::empty({input.rows, codes ? columns / kBytes : columns}, type);
   at::Tensor sums = at::empty({input.rows, input.groups}, type);
