@@ -3,8 +3,12 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "fixtures/machine/device.h"
 #include "ops/backends/operators/replaced_kernels.h"
 #include "ops/backends/operators/replacement.h"
 #include "ops/core/call_args.h"
