@@ -16,8 +16,8 @@
 
 namespace fathom::models {
 
-/// Until its end, products of matrices, convolutions and attention on the CPU are zeros of the
-/// right sizes: for tests of which ops a step runs at full size.
+/// While it exists, matrix products, convolutions and attention on the CPU return zeros of the
+/// right sizes. For tests of which ops a step runs at full size.
 class ZeroProducts {
  public:
   ZeroProducts() { kernels_.install(nullptr); }
