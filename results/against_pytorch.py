@@ -2,15 +2,15 @@
 """Compares our steps with the same networks in PyTorch's Python on this machine, and ops with torchvision's.
 
     results/against_pytorch.py vgg/train vgg/infer --threads 2 --rounds 5
-    results/against_pytorch.py vgg/train --backend tuned --modes eager channels_last compile
+    results/against_pytorch.py vgg/train --backend torch tuned --modes eager channels_last compile
     results/against_pytorch.py op/nms/faster_rcnn/anchor_boxes/forward
     results/against_pytorch.py vgg/train --device cuda --precision fp32 bf16
     results/against_pytorch.py vgg/train --ranks 2
 
-Both run alternately, each in its own process, so that drift of the machine affects both. Needs a Python with the
-version of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with
-its range over the rounds. A mode of PyTorch that fails, or does not end within --limit seconds, gets a line that says
-so; the exit code is then 2.
+All run alternately, each in its own process, so that drift of the machine affects all. Needs a Python with the version
+of PyTorch that the program was built with. Prints medians in milliseconds and the ratio ours / PyTorch's with its range
+over the rounds. A mode of PyTorch that fails, or does not end within --limit seconds, gets a line that says so; the exit
+code is then 2.
 
 With --ranks, both average the gradients over that many processes of this host through Gloo, PyTorch's Python with
 DistributedDataParallel. Each process has its share of the CPUs.
@@ -69,7 +69,7 @@ def pytorch_milliseconds(row, mode, arguments, precision):
     return float(output(command, arguments.limit))
 
 
-def our_milliseconds(row, arguments, precision):
+def our_milliseconds(row, backend, arguments, precision):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
         ranks = f".*/ranks:{arguments.ranks}/" if arguments.ranks else ""
@@ -83,8 +83,8 @@ def our_milliseconds(row, arguments, precision):
         ]
         if arguments.device == "cpu":
             command.append(f"--fathom_threads={arguments.threads}")
-        if arguments.backend:
-            command.append(f"--fathom_backend={arguments.backend}")
+        if backend:
+            command.append(f"--fathom_backend={backend}")
         if arguments.ranks:
             command.append(f"--fathom_ranks={arguments.ranks}")
         output(command)
@@ -110,7 +110,13 @@ def parsed():
     parser.add_argument("--ranks", type=int, help="processes that train together; only on CPUs")
     parser.add_argument("--rounds", type=positive, default=5)
     parser.add_argument("--program", default=ROOT / "build/default/fathom_bench")
-    parser.add_argument("--backend", choices=("torch", "onednn", "tuned"), help="of our rows")
+    parser.add_argument(
+        "--backend",
+        nargs="+",
+        choices=("torch", "onednn", "tuned"),
+        default=[None],
+        help="of our rows",
+    )
     parser.add_argument(
         "--modes",
         nargs="+",
@@ -137,13 +143,15 @@ def parsed():
 
 
 def compare(row, precision, arguments):
-    """Runs all alternately. Returns our times in milliseconds and those of each mode of PyTorch, round by round.
+    """Runs all alternately. Returns our times in milliseconds by backend and PyTorch's by mode, round by round.
 
     A mode that failed has its message instead.
     """
-    ours, theirs = [], {mode: [] for mode in arguments.modes}
+    ours = {backend: [] for backend in arguments.backend}
+    theirs = {mode: [] for mode in arguments.modes}
     for _ in range(arguments.rounds):
-        ours.append(our_milliseconds(row, arguments, precision))
+        for backend, times in ours.items():
+            times.append(our_milliseconds(row, backend, arguments, precision))
         for mode, times in theirs.items():
             if isinstance(times, str):
                 continue
@@ -152,6 +160,25 @@ def compare(row, precision, arguments):
             except Failed as failed:
                 theirs[mode] = str(failed)
     return ours, theirs
+
+
+def time_one(arguments):
+    """Prints the time of one mode of PyTorch."""
+    of = (*arguments.rows, arguments.time, arguments.device, *arguments.precision)
+    try:
+        if arguments.ranks:
+            run_on_ranks(arguments.ranks, print_time, *of, arguments.threads)
+        else:
+            print_time(*of, arguments.threads)
+    except ModuleNotFoundError as error:
+        raise RunError(
+            f"{sys.executable}: {error}, expected a Python with PyTorch: pip install {error.name}"
+        ) from None
+
+
+def subject(*parts):
+    """What a comparison is of."""
+    return ", ".join(filter(None, parts))
 
 
 def line(ours, times):
@@ -166,29 +193,28 @@ def line(ours, times):
 def main():
     arguments = parsed()
     if arguments.time:
-        of = (*arguments.rows, arguments.time, arguments.device, *arguments.precision)
-        if arguments.ranks:
-            run_on_ranks(arguments.ranks, print_time, *of, arguments.threads)
-        else:
-            print_time(*of, arguments.threads)
+        time_one(arguments)
         return 0
     failed = False
     for row, precision in itertools.product(arguments.rows, arguments.precision):
         ours, theirs = compare(row, precision, arguments)
+        ranks = plural(arguments.ranks, "rank") if arguments.ranks else None
+        threads = plural(arguments.threads, "thread")
+        about = [row, arguments.device, ranks, threads, precision]
         for mode, times in theirs.items():
-            ranks = f"{plural(arguments.ranks, 'rank')}, " if arguments.ranks else ""
-            about = f"{row}, {arguments.device}, {ranks}{plural(arguments.threads, 'thread')}, "
-            about += f"{precision}, {mode}"
-            found = {"row": row, "precision": precision, "mode": mode, "ours_ms": ours}
-            found |= {"ranks": arguments.ranks} if arguments.ranks else {}
             if isinstance(times, str):
                 failed = True
-                print(f"against_pytorch: {about}: failed: {times}", file=sys.stderr)
+                print(f"against_pytorch: {subject(*about, mode)}: failed: {times}", file=sys.stderr)
                 continue
-            print(f"{about}: {line(ours, times)}", flush=True)
-            if arguments.out:
-                arguments.out.write(json.dumps(found | {"pytorch_ms": times}) + "\n")
-                arguments.out.flush()
+            for backend, our_times in ours.items():
+                print(f"{subject(*about, backend, mode)}: {line(our_times, times)}", flush=True)
+                if arguments.out:
+                    found = {"row": row, "precision": precision, "mode": mode}
+                    found |= {"backend": backend} if backend else {}
+                    found |= {"ranks": arguments.ranks} if arguments.ranks else {}
+                    found |= {"ours_ms": our_times, "pytorch_ms": times}
+                    arguments.out.write(json.dumps(found) + "\n")
+                    arguments.out.flush()
     return FAILED if failed else 0
 
 

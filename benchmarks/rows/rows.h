@@ -65,6 +65,7 @@ struct Row {
   bool samples = false;                   ///< keeps the time of every step
   bool cuda_graph = false;                ///< replays a captured step, which allocates nothing
   std::optional<ops::Cost> cost = {};     ///< estimate for a step
+  double set_up_flops = 0;                ///< estimate for what its task computes before steps
   std::optional<StepName> step = {};      ///< of a model row
   std::optional<RowOp> op = {};           ///< of an op row
 };

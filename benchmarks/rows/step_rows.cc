@@ -116,6 +116,12 @@ ops::Cost rough_cost(const models::WorkloadRow& workload, const models::StepOpti
                    ops::element_bytes(step.precision)};
 }
 
+/// A decoding step's cache is that of one prompt, which all sequences follow.
+double rough_set_up_flops(const models::WorkloadRow& workload, const models::StepOptions& step) {
+  if (!workload.context.decodes) return 0;
+  return 2 * rough_macs(workload, step) * static_cast<double>(context_of(workload, step));
+}
+
 /// Options of the process that runs a tuned step.
 std::vector<std::string> tuned_switches() {
   std::vector<std::string> switches{"--fathom_malloc=tuned"};
@@ -184,6 +190,7 @@ void add_step(std::vector<Row>& rows, const Axes& axes, const Conditions& condit
        .memory = kernels == nullptr && !workload.compiled ? memory : std::function<Counters()>{},
        .cuda_graph = graph,
        .cost = rough_cost(workload, step),
+       .set_up_flops = rough_set_up_flops(workload, step),
        .step = StepName{name, step.mode}});
   if (step.mode != models::Mode::kTrain || backend != Backend::kTorch) return;
   const auto bucket_bytes = static_cast<int64_t>(conditions.bucket_mb * (1 << 20));

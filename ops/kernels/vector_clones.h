@@ -5,6 +5,7 @@
 #if defined(__x86_64__) && !defined(__clang__)
 /// Functions are compiled for chosen CPUs, whose instructions may stand in them.
 #define FATHOM_TARGETS
+#define FATHOM_CPU_SUPPORTS(feature) (__builtin_cpu_supports(feature) != 0)
 /// Before a function: GCC compiles it for each vector width and the program chooses one when it
 /// starts, like LibTorch's dispatch by CPU capability. Version 3 of x86-64 has AVX2 and fused
 /// multiply-adds, version 4 also AVX-512.
@@ -20,6 +21,7 @@
 /// The same with AVX-512 VNNI; where has_avx512_vnni().
 #define FATHOM_AVX512_VNNI __attribute__((target("arch=x86-64-v4,avx512vnni")))
 #else
+#define FATHOM_CPU_SUPPORTS(feature) false
 #define FATHOM_VECTOR_CLONES
 #define FATHOM_NARROW_CLONES
 #define FATHOM_AVX2
@@ -37,28 +39,10 @@
 #define FATHOM_UNROLLED _Pragma("GCC unroll 8")
 
 /// Whether the CPU has version 3 of x86-64.
-inline bool has_avx2() {
-#ifdef FATHOM_TARGETS
-  return __builtin_cpu_supports("x86-64-v3") != 0;
-#else
-  return false;
-#endif
-}
+inline bool has_avx2() { return FATHOM_CPU_SUPPORTS("x86-64-v3"); }
 
 /// Whether the CPU has version 4 of x86-64.
-inline bool has_avx512() {
-#ifdef FATHOM_TARGETS
-  return __builtin_cpu_supports("x86-64-v4") != 0;
-#else
-  return false;
-#endif
-}
+inline bool has_avx512() { return FATHOM_CPU_SUPPORTS("x86-64-v4"); }
 
 /// Whether it can also add products of integers, u8 times s8, by one instruction.
-inline bool has_avx512_vnni() {
-#ifdef FATHOM_TARGETS
-  return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  return false;
-#endif
-}
+inline bool has_avx512_vnni() { return has_avx512() && FATHOM_CPU_SUPPORTS("avx512vnni"); }

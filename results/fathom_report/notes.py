@@ -53,8 +53,8 @@ def notes(run, repeated, failed):
 
 def disturbed(*tables):
     """Returns the number of disturbed rows, and the number for which this is known."""
-    flags = pd.concat([table.disturbed.dropna() for table in tables])
-    return int(flags.sum()), len(flags)
+    flags = [flag for table in tables for flag in table.disturbed.dropna()]
+    return sum(flags), len(flags)
 
 
 def short_profiles(run):

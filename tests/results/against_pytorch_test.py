@@ -1,5 +1,6 @@
 """results/against_pytorch.py with programs and a PyTorch that fail; its times need PyTorch."""
 
+import json
 import os
 import shlex
 import sys
@@ -74,6 +75,24 @@ def test_a_mode_that_fails_is_named_and_the_others_go_on(tmp_path):
     for line, mode in zip(result.stderr.splitlines(), ("eager", "compile"), strict=True):
         assert line.startswith(f"{row}, {mode}: failed: exit code 2 of ")
         assert line.endswith(": no PyTorch here")
+
+
+def test_a_python_without_pytorch_is_named_with_the_command_that_installs_it(tmp_path):
+    missing = "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')"
+    result, _ = against_torch(tmp_path, missing)
+    assert result.returncode == 2 and result.stderr.endswith(
+        f": {sys.executable}: No module named 'torch', expected a Python with PyTorch: pip install torch\n"
+    )
+
+
+def test_backends_share_the_times_of_pytorch(tmp_path):
+    measured = "print(100.0)\nraise SystemExit"
+    result, out = against_torch(tmp_path, measured, "--backend", "torch", "tuned")
+    lines = result.stdout.splitlines()
+    assert result.returncode == 0 and [line.split(", ")[4] for line in lines] == ["torch", "tuned"]
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [one["backend"] for one in found] == ["torch", "tuned"]
+    assert found[0]["pytorch_ms"] == found[1]["pytorch_ms"]
 
 
 def test_a_mode_that_does_not_end_is_named(tmp_path):

@@ -6,37 +6,25 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <bit>
 #include <type_traits>
 
 #include "ops/kernels/lanes.h"
+#include "ops/kernels/quantized/packed_input.h"
+#include "ops/kernels/quantized/packed_words.h"
 #include "ops/kernels/vector_clones.h"
 
 namespace fathom::ops {
 namespace {
 
 using fixtures::Precision;
+using packed_words::column_of;
+using packed_words::fields;
+using packed_words::kBytes;
+using packed_words::offset;
 
-constexpr int64_t kGroup = 32;        // columns of a scale
 constexpr int64_t kWide = 16;         // outputs of a block with AVX-512
-constexpr int64_t kMostRows = 8;      // for which a code is converted once
 constexpr int64_t kRowsInCache = 64;  // of x, while a thread runs through its blocks
-constexpr int64_t kGrain = 1 << 15;   // minimum elements of the weight per thread
 constexpr int64_t kAhead = 512;       // words between the loads and the prefetches of the codes
-
-/// The fields of a word of codes with so many bits.
-constexpr int64_t fields(int bits) { return 32 / bits; }
-
-constexpr int64_t kBytes = 4;  // of a word
-
-/// What is added to codes, so that they are unsigned.
-constexpr int32_t offset(int bits) { return 1 << (bits - 1); }
-
-/// The column whose code field j has: the fields of a byte are 4 columns apart.
-constexpr int64_t column_of(int64_t field, int bits) {
-  const int64_t parts = 8 / bits;  // of a byte
-  return field / parts + field % parts * kBytes;
-}
 
 /// Registers of 8 or 16 words, and as many halves.
 template <int64_t lanes>
@@ -164,13 +152,11 @@ struct CodesFormat : Format<c10::Half, bits, lanes> {
 #endif
 };
 
-/// The operands of a product. K' is K up to whole words. The rows of x are in tiles of kMostRows
-/// and one with the rest: [K', rows of the tile], of codes [K' / 4, rows of the tile].
+/// The operands of a product: x as in PackedInput.
 struct Product {
-  const void* x;          ///< divided as the fields want, or codes
-  const void* sums;       ///< of each group of x, in the same tiles: [groups, rows of the tile];
-                          ///< of codes in int32, times -offset()
-  const float* x_scales;  ///< of codes, the same
+  const void* x;
+  const void* sums;
+  const float* x_scales;
   const uint32_t* words;
   const uint16_t* scales;
   const uint16_t* zeros;
@@ -190,7 +176,7 @@ template <typename F, int64_t rows>
   constexpr int64_t kColumnsOfX = kCodes ? kBytes : 1;
   constexpr int64_t kChains = kCodes ? 1 : rows == 1 ? 4 : rows <= 5 ? 2 : 1;
   const int64_t groups = product.groups;
-  const int64_t steps = (kCodes ? kGroup : product.columns / groups) / F::kFields;  // of a group
+  const int64_t steps = (kCodes ? kQ8Group : product.columns / groups) / F::kFields;  // of a group
   const uint32_t* words = product.words + block * product.columns / F::kFields * F::kOutputs;
   const int64_t constants = block * groups * F::kOutputs;
   const auto* x = static_cast<const F::X*>(product.x) + first * product.columns / kColumnsOfX;
@@ -249,147 +235,13 @@ template <typename F, int64_t rows>
   run_tile<F, rows>(product, block, first);
 }
 
-/// At most a register of numbers, zeros behind them.
-[[gnu::always_inline]] inline void load_some(const float* from, int64_t count, Lanes<float>& to) {
-  if (count >= kLanes<float>) return load<float>(from, to);
-  to = Lanes<float>{};
-  std::memcpy(&to, from, static_cast<std::size_t>(count) * sizeof(float));
-}
-
-/// How Q8_0 rounds a group of x: to whole multiples of `scale`, a number in fp16.
-struct Rounding {
-  float scale;
-  float twice;  ///< 2 / the scale before it was rounded
-};
-
-[[gnu::always_inline]] inline Rounding rounding_of(const float* group) {
-  Lanes<int32_t> most = {};  // the bits of magnitudes have their order
-  for (int64_t i = 0; i < kGroup; i += kLanes<float>) {
-    Lanes<int32_t> bits;
-    std::memcpy(&bits, group + i, sizeof bits);
-    bits &= 0x7FFFFFFF;
-    most = bits > most ? bits : most;
-  }
-  int32_t largest = 0;
-  for (int64_t i = 0; i < kLanes<int32_t>; ++i) largest = std::max(largest, most[i]);
-  const float exact = std::bit_cast<float>(largest) / 127;
-  const float scale = c10::Half(exact);
-  return {.scale = scale, .twice = scale == 0 ? 0 : 2 / exact};
-}
-
-/// Whole numbers, of ties those away from zero, as in ggml. It adds integers: the compiler may
-/// contract a sum of floats with the product before it, which then rounds ties otherwise.
-[[gnu::always_inline]] inline void round(const Rounding& how, Lanes<float>& x) {
-  const auto bits = reinterpret_cast<Lanes<uint32_t>>(x);
-  const auto magnitude = reinterpret_cast<Lanes<float>>(bits & 0x7FFFFFFF);
-  const auto doubled = __builtin_convertvector(magnitude * how.twice, Lanes<int32_t>);
-  const auto rounded = __builtin_convertvector((doubled + 1) >> 1, Lanes<float>);
-  x = reinterpret_cast<Lanes<float>>(reinterpret_cast<Lanes<uint32_t>>(rounded) |
-                                     (bits & 0x80000000));
-}
-
-/// Operands of a product as packed_linear() gets them.
-struct Input {
-  const float* x;  ///< [M, K]
-  int64_t rows;
-  int64_t columns;  ///< K
-  int64_t groups;
-  int bits;     ///< of the weight's codes
-  bool rounds;  ///< to Q8_0
-};
-
-/// The parts of Product that are made of x.
-template <typename X>
-struct Tiles {
-  X* x;
-  X* sums;
-  float* scales;
-};
-
-/// Writes the tile of x that begins with row `first`.
-FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t padded,
-                                     const Tiles<float>& to) {
-  const int64_t rows = std::min(kMostRows, input.rows - first);
-  const int64_t columns = input.columns / input.groups;  // of a group
-  float* tile = to.x + first * padded;
-  Lanes<float> factors;
-  for (int64_t field = 0; field < kLanes<float>; ++field) {
-    const int64_t j = field % fields(input.bits);
-    const bool last = j + 1 == fields(input.bits);
-    const int64_t lane = field - j + column_of(j, input.bits);
-    factors[lane] = last ? 1 : 1 / static_cast<float>(1U << (input.bits * j));
-  }
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t group = 0; group < input.groups; ++group) {
-      const float* from = input.x + (first + row) * input.columns + group * columns;
-      const Rounding how = input.rounds ? rounding_of(from) : Rounding{};
-      Lanes<float> total = {};
-      for (int64_t i = 0; i < columns; i += kLanes<float>) {
-        Lanes<float> x;
-        load_some(from + i, columns - i, x);
-        if (input.rounds) {
-          round(how, x);
-          x *= how.scale;
-        }
-        total += x;
-        x *= factors;
-        const int64_t column = group * columns + i;
-        const int64_t count = std::min(kLanes<float>, padded - column);
-        for (int64_t lane = 0; lane < count; ++lane) tile[(column + lane) * rows + row] = x[lane];
-      }
-      to.sums[first * input.groups + group * rows + row] = sum<float>(total);
-    }
-  }
-}
-
-/// The same for CodesFormat.
-FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t /*padded*/,
-                                     const Tiles<int32_t>& to) {
-  using Codes __attribute__((vector_size(kLanes<float>))) = int8_t;
-  const int64_t rows = std::min(kMostRows, input.rows - first);
-  int32_t* tile = to.x + first * input.columns / kBytes;
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t group = 0; group < input.groups; ++group) {
-      const float* from = input.x + (first + row) * input.columns + group * kGroup;
-      const Rounding how = rounding_of(from);
-      Lanes<int32_t> total = {};
-      for (int64_t i = 0; i < kGroup; i += kLanes<float>) {
-        Lanes<float> x;
-        load<float>(from + i, x);
-        round(how, x);
-        const auto whole = __builtin_convertvector(x, Lanes<int32_t>);
-        total += whole;
-        const auto codes = __builtin_convertvector(whole, Codes);
-        int32_t words[kLanes<float> / kBytes];
-        std::memcpy(words, &codes, sizeof words);
-        for (int64_t word = 0; word < kLanes<float> / kBytes; ++word)
-          tile[((group * kGroup + i) / kBytes + word) * rows + row] = words[word];
-      }
-      const int64_t place = first * input.groups + group * rows + row;
-      to.sums[place] = -offset(input.bits) * sum<int32_t>(total);
-      to.scales[place] = how.scale;
-    }
-  }
-}
-
-/// Writes all tiles of x.
-template <typename X>
-void write_tiles(const Input& input, int64_t padded, const Tiles<X>& to) {
-  const int64_t tiles = (input.rows + kMostRows - 1) / kMostRows;
-  const int64_t grain = std::max<int64_t>(kGrain / (padded * kMostRows), 1);
-  at::parallel_for(0, tiles, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin * kMostRows; row < end * kMostRows; row += kMostRows)
-      write_tile(input, row, padded, to);
-  });
-}
-
 template <typename F>
 [[gnu::always_inline]] inline void run_blocks(const Product& product, int64_t begin, int64_t end) {
   for (int64_t cached = 0; cached < product.rows; cached += kRowsInCache) {
     const int64_t last = std::min(cached + kRowsInCache, product.rows);
     for (int64_t block = begin; block < end; ++block) {
-      for (int64_t row = cached; row < last; row += kMostRows)
-        run_rows<F, kMostRows>(product, block, row, last - row);
+      for (int64_t row = cached; row < last; row += kTileRows)
+        run_rows<F, kTileRows>(product, block, row, last - row);
     }
   }
 }
@@ -486,43 +338,25 @@ at::Tensor packed_linear(const at::Tensor& x, const PackedWeight& weight,
                          const std::optional<at::Tensor>& bias) {
   const auto precision = weight.precision;
   const int64_t outputs = weight.words.size(2);  // of a block
-  const at::Tensor contiguous = x.contiguous();
-  const Input input{.x = contiguous.const_data_ptr<float>(),
-                    .rows = x.size(0),
-                    .columns = x.size(1),
-                    .groups = weight.scales.size(1),
-                    .bits = weight_format(precision).bits,
-                    .rounds = fixtures::is_of_llama_cpp(precision)};
-  const int64_t columns = weight.words.size(1) * fields(input.bits);
-  const bool codes = multiplies_codes(precision, outputs);
-  const auto type = x.options().dtype(codes ? at::kInt : at::kFloat);
-  at::Tensor tiles = at::empty({input.rows, codes ? columns / kBytes : columns}, type);
-  at::Tensor sums = at::empty({input.rows, input.groups}, type);
-  at::Tensor scales = at::empty({codes ? input.rows : 0, input.groups}, x.options());
-  at::Tensor y = at::empty({input.rows, weight.outputs}, x.options());
-  const auto write = [&]<typename X>(X /*type*/) {
-    write_tiles(input, columns,
-                Tiles<X>{.x = tiles.mutable_data_ptr<X>(),
-                         .sums = sums.mutable_data_ptr<X>(),
-                         .scales = scales.mutable_data_ptr<float>()});
-  };
-  codes ? write(int32_t{}) : write(float{});
+  const int64_t columns = weight.words.size(1) * fields(weight_format(precision).bits);
+  const PackedInput input = packed_input(x, weight, multiplies_codes(precision, outputs));
+  at::Tensor y = at::empty({x.size(0), weight.outputs}, x.options());
   const auto constants = [](const at::Tensor& tensor) {
     return static_cast<const uint16_t*>(tensor.const_data_ptr());
   };
-  const Product product{.x = tiles.const_data_ptr(),
-                        .sums = sums.const_data_ptr(),
-                        .x_scales = scales.const_data_ptr<float>(),
+  const Product product{.x = input.x.const_data_ptr(),
+                        .sums = input.sums.const_data_ptr(),
+                        .x_scales = input.scales.const_data_ptr<float>(),
                         .words = static_cast<const uint32_t*>(weight.words.const_data_ptr()),
                         .scales = constants(weight.scales),
                         .zeros = weight.zeros.defined() ? constants(weight.zeros) : nullptr,
                         .bias = bias ? bias->const_data_ptr<float>() : nullptr,
                         .y = y.mutable_data_ptr<float>(),
-                        .rows = input.rows,
+                        .rows = x.size(0),
                         .columns = columns,
-                        .groups = input.groups,
+                        .groups = weight.scales.size(1),
                         .outputs = weight.outputs};
-  const int64_t grain = std::max<int64_t>(kGrain / (columns * outputs), 1);
+  const int64_t grain = std::max<int64_t>(kPackedGrain / (columns * outputs), 1);
   const Run run = run_of(precision, outputs);
   at::parallel_for(0, weight.words.size(0), grain,
                    [&](int64_t begin, int64_t end) { run(product, begin, end); });

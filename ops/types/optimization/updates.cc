@@ -84,7 +84,7 @@ constexpr std::array kRules{
          .flops = 3,
          .touched = 2,
          .lists = 1,
-         .tolerance_factor = 10},  // the norm sums millions of elements
+         .tolerance_factor = 100},  // LibTorch's norm of 10^8 elements in fp32 is 1 % off
 };
 
 /// One step of LibTorch's fused kernels over {parameters, gradients}, which the models use on a

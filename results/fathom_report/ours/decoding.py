@@ -1,8 +1,10 @@
 """Decoding steps over the tokens in their cache: time of a token, and what the cache adds to the bytes."""
 
+import itertools
+
 import pandas as pd
 
-from fathom_page import palette, style
+from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
 from fathom_page.hints import STEPS
 from fathom_report.hints import command
@@ -73,18 +75,23 @@ def sentence(data, words):
 
 
 def draw(figure, data):
-    left, right = style.axes(figure, 3.4, 1, 2)[0]
-    for number, (step, one) in enumerate(data.groupby("step", sort=False)):
-        colour = palette.LINE_COLOURS[number % len(palette.LINE_COLOURS)]
-        for axis, column in ((left, "decode_ms_per_token"), (right, "cache_pct")):
-            axis.plot(one.context_tokens, one[column], color=colour, marker="o", markersize=3)
-        end = one.iloc[-1]
-        left.text(
-            end.context_tokens, end.decode_ms_per_token, f" {step}", color=colour, va="center"
-        )
-    for axis, words in ((left, "ms for each token"), (right, "% of the bytes in the cache")):
-        axis.set_ylim(bottom=0)
+    """A panel for each decoder, a colour for each batch, with the cache's share of the bytes."""
+    batches = sorted(data.batch.unique())
+    colours = dict(zip(batches, itertools.cycle(palette.LINE_COLOURS)))
+    decoders = list(data.groupby(data.step.str.partition(", ")[0], sort=False))
+    for axis, (decoder, rows) in zip(style.panels(figure, len(decoders)), decoders):
+        for batch, one in rows.groupby("batch"):
+            axis.plot(one.context_tokens, one.decode_ms_per_token, "o-", color=colours[batch], ms=3)
+        axis.set_ylim(0, 1.15 * rows.decode_ms_per_token.max())
+        axis.set_xlim(right=1.4 * data.context_tokens.max())  # room for the shares
+        ends = rows.groupby("batch").tail(1)
+        heights = marks.spread(ends.decode_ms_per_token.to_numpy(), 0.12 * axis.get_ylim()[1])
+        for end, height in zip(ends.itertuples(), heights):
+            share = f"  cache {end.cache_pct:.0f} %"
+            axis.text(end.context_tokens, height, share, color=colours[end.batch], va="center")
+        axis.set_title(decoder)
         axis.set_xlabel("tokens in the cache")
-        axis.set_ylabel(words)
         style.grid(axis)
-    left.set_xlim(right=1.8 * data.context_tokens.max())  # room for the names
+    figure.supylabel("ms for each token", fontsize=style.SMALL)
+    kinds = [(f"batch {batch}", {"marker": "o", "color": colours[batch]}) for batch in batches]
+    marks.marker_key(figure, kinds, columns=len(kinds))

@@ -1,9 +1,11 @@
 """Prompts and decoding steps of language models: tokens per second beside what the machine's peaks allow."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 
-from fathom_page import palette, style
+from fathom_page import marks, palette, style
 from fathom_page.figure import Figure, Missing
 from fathom_report.ours import decoding
 from fathom_report.selection import SETTING, one_setting
@@ -96,23 +98,25 @@ def sentence(data, words):
 
 
 def draw(figure, data):
-    axes = style.axes(figure, 3.8, 1, 2)[0]
-    labels = {
-        PROMPT: "tokens of the prompt, of all sequences",
-        DECODING: "sequences that decode a token",
-    }
-    for axis, kind in zip(axes, (PROMPT, DECODING)):
-        for number, (of, name, one) in enumerate(lines(data[data.kind == kind])):
-            colour = palette.LINE_COLOURS[number % len(palette.LINE_COLOURS)]
+    """A panel for each network's prompts or decoding steps, a colour for each context of the cache."""
+    contexts = sorted(data.context_tokens[data.kind == DECODING].unique())
+    colours = dict(zip(contexts, itertools.cycle(palette.LINE_COLOURS)))
+    parts = list(data.groupby(["kind", "workload"], sort=False))
+    for axis, ((kind, workload), rows) in zip(style.panels(figure, len(parts), columns=3), parts):
+        for _, _, one in lines(rows):
+            colour = colours[one.context_tokens.iloc[0]] if kind == DECODING else style.INK
             axis.plot(one.tokens, one.roof_tokens_per_second, color=colour, linewidth=1)
-            axis.plot(
-                one.tokens, one.tokens_per_second, "o", color=colour, markersize=4, label=name
-            )
-        axis.set_xlabel(labels[kind])
-        axis.set_ylabel("tokens per second; line: what the peaks allow")
-        if (data.kind == kind).any():
-            style.plain_log(axis)
-            axis.legend(loc="upper left")
-            low, high = axis.get_ylim()
-            axis.set_ylim(low, high * (high / low) ** 0.6)  # room for the legend
+            axis.plot(one.tokens, one.tokens_per_second, "o", color=colour, markersize=4)
+        style.plain_log(axis)
+        style.count_axis(axis, rows.tokens)
+        axis.set_title(workload)
+        axis.set_xlabel("tokens of the prompts" if kind == PROMPT else "sequences")
         style.grid(axis)
+    figure.supylabel("tokens per second", fontsize=style.SMALL)
+    line = {"marker": "", "linestyle": "-", "color": style.INK, "linewidth": 1}
+    kinds = [("measured", {"marker": "o", "color": style.INK}), ("what the peaks allow", line)]
+    kinds += [
+        (f"{context} tokens in the cache", {"marker": "o", "color": colours[context]})
+        for context in contexts
+    ]
+    marks.marker_key(figure, kinds)

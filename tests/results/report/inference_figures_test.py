@@ -21,7 +21,7 @@ def test_prompts_stand_beside_the_peaks(folder):
     # The weights take 2 GB / 40 GB/s, a token 1 GFLOP / 200 GFLOP/s.
     assert data.roof_tokens_per_second.to_dict() == pytest.approx({2: 2 / 0.05, 512: 200})
     assert data.pct_of_roof.to_dict() == pytest.approx({2: 200, 512: 100 * 2.56 / 1.3})
-    assert b"llama, batch 1" in drawn(figure)
+    assert b"tokens of the prompts" in drawn(figure)
 
 
 def test_decoding_is_a_line_over_the_batch(folder):
@@ -32,6 +32,7 @@ def test_decoding_is_a_line_over_the_batch(folder):
     assert data.roof_tokens_per_second.to_dict() == pytest.approx(
         {1: 40e9 / 2.512e9, 4: 4 * 40e9 / 4.048e9}
     )
+    assert b"512 tokens in the cache" in drawn(figure)
     assert "llama_decode, 512 tokens: 157 % with 1 sequence (bound by bytes)" in figure.sentence
 
 
