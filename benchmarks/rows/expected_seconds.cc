@@ -8,8 +8,8 @@ double expected_seconds(const Row& row, int repetitions, const Peaks& peaks) {
   constexpr double kShareOfPeak = 0.6;
   constexpr double kBytesPerSecond = 1e10;
   constexpr int kComparedSteps = 14;  // and those that choose the layout
-  constexpr int kComparedSetUps = 4;
-  constexpr double kSetUp = 0.3;  // and Google Benchmark's search for an iteration count
+  constexpr int kComparedSetUps = 4;  // of three compared steps and the timed one
+  constexpr double kSetUp = 0.3;      // and Google Benchmark's search for an iteration count
   const Peak* peak = peaks.find({row.device, row.threads * row.ranks_here, row.precision});
   if (!row.cost || peak == nullptr || peak->rate <= 0) return 1;
   const double rate = kShareOfPeak * peak->rate;

@@ -43,8 +43,8 @@ def built(torch, row, mode):
 def time_pytorch(row, mode, device, precision, threads):
     """Median milliseconds, the same number of steps on each rank.
 
-    Warms up with three steps, then times at least five bursts and two seconds. Of a long step: one, then three. Steps
-    that compile come before.
+    Warms up with three steps, then times at least five bursts and two seconds. Of a long step: one, then three. Two
+    steps that compile come before.
     """
     import torch
 
@@ -61,7 +61,7 @@ def time_pytorch(row, mode, device, precision, threads):
         return (time.perf_counter() - begin) * 1e3 / steps
 
     if mode == "compile":
-        milliseconds(2)  # compiles, the second time for sizes that differ
+        milliseconds(2)  # it compiles in the first, and in the second for sizes that changed
     long = agreed(torch, milliseconds(1) > LONG_SECONDS * 1e3)
     if not long:
         milliseconds(2)

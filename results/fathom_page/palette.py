@@ -1,5 +1,7 @@
 """Colours of all pages: classes of op types, classes of memory, and lines."""
 
+import itertools
+
 from fathom_runs.catalogue import FRAMEWORK
 
 # Fathom's classes A to G, then time outside ops. Colours of Okabe and Ito, with a darker yellow for white backgrounds.
@@ -36,6 +38,11 @@ LINE_COLOURS = (
     "#A6761D",
 )
 FIRST, SECOND = "#0072B2", "#D55E00"  # for figures with two kinds
+
+
+def line_colours(names):
+    """A colour for each name. Colours repeat where there are more names."""
+    return dict(zip(names, itertools.cycle(LINE_COLOURS)))
 
 
 def class_words(name):

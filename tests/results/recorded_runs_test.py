@@ -2,6 +2,7 @@
 
 import made_up_run as made_up
 import pytest
+from eager_steps import TRAINING_ONLY
 from program import RECORDED_RUNS, gate, read_json
 
 from fathom_runs.benchmarks import read_fathom
@@ -10,7 +11,6 @@ from fathom_runs.names import MODES, kind, step_of
 
 # Op shapes that steps run on kernels of which the file has no rows; tbd-native-ops.json.gz has those of tbd-study.
 ON_OTHER_KERNELS = {"tbd-study.json.gz": 30, "onednn-libtorch.json.gz": 40}
-TRAINING_ONLY = {"moe_6"}
 
 
 @pytest.mark.parametrize("path", RECORDED_RUNS, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -12,6 +12,12 @@
 #include "ops/kernels/vector_clones.h"
 
 namespace fathom::ops {
+
+using packed_words::column_of;
+using packed_words::fields;
+using packed_words::kBytes;
+using packed_words::offset;
+
 namespace {
 
 /// At most a register of numbers, zeros behind them.
@@ -79,9 +85,9 @@ FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t 
   float* tile = to.x + first * padded;
   Lanes<float> factors;
   for (int64_t field = 0; field < kLanes<float>; ++field) {
-    const int64_t j = field % packed_words::fields(input.bits);
-    const bool last = j + 1 == packed_words::fields(input.bits);
-    const int64_t lane = field - j + packed_words::column_of(j, input.bits);
+    const int64_t j = field % fields(input.bits);
+    const bool last = j + 1 == fields(input.bits);
+    const int64_t lane = field - j + column_of(j, input.bits);
     factors[lane] = last ? 1 : 1 / static_cast<float>(1U << (input.bits * j));
   }
   for (int64_t row = 0; row < rows; ++row) {
@@ -107,12 +113,12 @@ FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t 
   }
 }
 
-/// The same for CodesFormat.
+/// The same, as codes.
 FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t /*padded*/,
                                      const Tiles<int32_t>& to) {
   using Codes __attribute__((vector_size(kLanes<float>))) = int8_t;
   const int64_t rows = std::min(kTileRows, input.rows - first);
-  int32_t* tile = to.x + first * input.columns / packed_words::kBytes;
+  int32_t* tile = to.x + first * input.columns / kBytes;
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t group = 0; group < input.groups; ++group) {
       const float* from = input.x + (first + row) * input.columns + group * kQ8Group;
@@ -125,13 +131,13 @@ FATHOM_VECTOR_CLONES void write_tile(const Input& input, int64_t first, int64_t 
         const auto whole = __builtin_convertvector(x, Lanes<int32_t>);
         total += whole;
         const auto codes = __builtin_convertvector(whole, Codes);
-        int32_t words[kLanes<float> / packed_words::kBytes];
+        int32_t words[kLanes<float> / kBytes];
         std::memcpy(words, &codes, sizeof words);
-        for (int64_t word = 0; word < kLanes<float> / packed_words::kBytes; ++word)
-          tile[((group * kQ8Group + i) / packed_words::kBytes + word) * rows + row] = words[word];
+        for (int64_t word = 0; word < kLanes<float> / kBytes; ++word)
+          tile[((group * kQ8Group + i) / kBytes + word) * rows + row] = words[word];
       }
       const int64_t place = first * input.groups + group * rows + row;
-      to.sums[place] = -packed_words::offset(input.bits) * sum<int32_t>(total);
+      to.sums[place] = -offset(input.bits) * sum<int32_t>(total);
       to.scales[place] = how.scale;
     }
   }
@@ -158,12 +164,11 @@ PackedInput packed_input(const at::Tensor& x, const PackedWeight& weight, bool c
                     .groups = weight.scales.size(1),
                     .bits = weight_format(weight.precision).bits,
                     .rounds = fixtures::is_of_llama_cpp(weight.precision)};
-  const int64_t columns = weight.words.size(1) * packed_words::fields(input.bits);
+  const int64_t columns = weight.words.size(1) * fields(input.bits);
   const auto type = x.options().dtype(codes ? at::kInt : at::kFloat);
-  PackedInput packed{
-      .x = at::empty({input.rows, codes ? columns / packed_words::kBytes : columns}, type),
-      .sums = at::empty({input.rows, input.groups}, type),
-      .scales = at::empty({codes ? input.rows : 0, input.groups}, x.options())};
+  PackedInput packed{.x = at::empty({input.rows, codes ? columns / kBytes : columns}, type),
+                     .sums = at::empty({input.rows, input.groups}, type),
+                     .scales = at::empty({codes ? input.rows : 0, input.groups}, x.options())};
   const auto write = [&]<typename X>(X /*type*/) {
     write_tiles(input, columns,
                 Tiles<X>{.x = packed.x.mutable_data_ptr<X>(),

@@ -84,7 +84,7 @@ constexpr std::array kRules{
          .flops = 3,
          .touched = 2,
          .lists = 1,
-         .tolerance_factor = 100},  // LibTorch's norm of 10^8 elements in fp32 is 1 % off
+         .tolerance_factor = 10},  // the norm sums millions of elements
 };
 
 /// One step of LibTorch's fused kernels over {parameters, gradients}, which the models use on a
@@ -249,8 +249,13 @@ class Update final : public Op {
 
   bool in_place() const override { return true; }
 
+  /// LibTorch's norm in fp32 is 0.03 % off for 8 million elements, 1 % for 100 million.
   double tolerance_factor(fixtures::Precision /*precision*/) const override {
-    return rule_.tolerance_factor;
+    if (rule_.update) return rule_.tolerance_factor;
+    constexpr double kElements = 5e5;  // that add 1 to the factor
+    double longest = 0;
+    for (const auto& sizes : tensors_) longest = std::max(longest, elements(sizes));
+    return std::max(rule_.tolerance_factor, longest / kElements);
   }
 
   /// Checks block by block, except clip_norm, where each element depends on all others.

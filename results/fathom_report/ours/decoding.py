@@ -1,7 +1,5 @@
 """Decoding steps over the tokens in their cache: time of a token, and what the cache adds to the bytes."""
 
-import itertools
-
 import pandas as pd
 
 from fathom_page import marks, palette, style
@@ -77,7 +75,7 @@ def sentence(data, words):
 def draw(figure, data):
     """A panel for each decoder, a colour for each batch, with the cache's share of the bytes."""
     batches = sorted(data.batch.unique())
-    colours = dict(zip(batches, itertools.cycle(palette.LINE_COLOURS)))
+    colours = palette.line_colours(batches)
     decoders = list(data.groupby(data.step.str.partition(", ")[0], sort=False))
     for axis, (decoder, rows) in zip(style.panels(figure, len(decoders)), decoders):
         for batch, one in rows.groupby("batch"):

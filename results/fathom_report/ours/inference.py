@@ -1,7 +1,5 @@
 """Prompts and decoding steps of language models: tokens per second beside what the machine's peaks allow."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 
@@ -100,14 +98,14 @@ def sentence(data, words):
 def draw(figure, data):
     """A panel for each network's prompts or decoding steps, a colour for each context of the cache."""
     contexts = sorted(data.context_tokens[data.kind == DECODING].unique())
-    colours = dict(zip(contexts, itertools.cycle(palette.LINE_COLOURS)))
+    colours = palette.line_colours(contexts)
     parts = list(data.groupby(["kind", "workload"], sort=False))
     for axis, ((kind, workload), rows) in zip(style.panels(figure, len(parts), columns=3), parts):
         for _, _, one in lines(rows):
             colour = colours[one.context_tokens.iloc[0]] if kind == DECODING else style.INK
             axis.plot(one.tokens, one.roof_tokens_per_second, color=colour, linewidth=1)
             axis.plot(one.tokens, one.tokens_per_second, "o", color=colour, markersize=4)
-        style.plain_log(axis)
+        style.plain_log(axis, "y")
         style.count_axis(axis, rows.tokens)
         axis.set_title(workload)
         axis.set_xlabel("tokens of the prompts" if kind == PROMPT else "sequences")

@@ -103,7 +103,7 @@ def of_file(data):
 def draw(figure, data):
     workloads = list(dict.fromkeys(data.workload))
     files = list(dict.fromkeys(data.file))
-    colours = dict(zip(files, palette.LINE_COLOURS * len(files)))
+    colours = palette.line_colours(files)
     grid = style.axes(figure, 1.2 + 1.8 * len(workloads), len(workloads), 2)
     for axes, workload in zip(grid, workloads):
         mine = data[data.workload == workload].sort_values("ranks", kind="stable")
