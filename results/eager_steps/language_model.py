@@ -1,7 +1,5 @@
 """What the language models share: logits, losses, caches and steps."""
 
-import functools
-
 from eager_steps.step import Inference, Training
 
 
@@ -94,10 +92,23 @@ def sequence_step(torch, mode, net, ids, labels, optimizer, loss=None):
     return Training(torch, net, optimizer, lambda: (loss or net.loss)(ids, labels), prepare)
 
 
+class Decoding(Inference):
+    """Decodes the last of the tokens [N, T + 1] after the others in a cache. The first call fills it, outside of what
+    torch.compile compiles."""
+
+    def __init__(self, torch, net, ids):
+        tokens = ids.shape[1] - 1
+        super().__init__(torch, lambda last, cache: net.decode(last, cache, tokens))
+        self.fill = lambda: (ids[:, -1:], filled_cache(torch, net, ids[:, :-1]))
+
+    def __call__(self):
+        if not self.inputs:
+            with self.torch.inference_mode():
+                self.inputs = self.fill()
+        super().__call__()
+
+
 def decoding_step(torch, mode, net, ids):
-    """The last of the tokens [N, T + 1] after the others in a cache, which the first step fills. There is no training
-    step."""
+    """There is no training step."""
     assert mode == "infer"
-    cache = functools.cache(lambda: filled_cache(torch, net, ids[:, :-1]))
-    tokens = ids.shape[1] - 1
-    return Inference(torch, lambda last: net.decode(last, cache(), tokens), ids[:, -1:])
+    return Decoding(torch, net, ids)
